@@ -1,0 +1,3 @@
+//! Load generation and benchmarks.
+
+#![forbid(unsafe_code)]

@@ -1,0 +1,5 @@
+//! `clearspan`: node, operator's tool and test bench in one binary.
+
+#![forbid(unsafe_code)]
+
+fn main() {}

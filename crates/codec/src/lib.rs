@@ -1,0 +1,3 @@
+//! Every byte layout that outlives a process: entries, packages, snapshots.
+
+#![forbid(unsafe_code)]

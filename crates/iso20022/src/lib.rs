@@ -1,0 +1,3 @@
+//! ISO 20022 messages to commands; outcomes and receipts to messages.
+
+#![forbid(unsafe_code)]

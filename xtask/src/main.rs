@@ -1,0 +1,3 @@
+//! Automation of the repository: `cargo xtask ci | tidy`.
+
+fn main() {}
