@@ -1,3 +1,5 @@
 //! ISO 20022 messages to commands; outcomes and receipts to messages.
 
 #![forbid(unsafe_code)]
+
+pub mod write;
