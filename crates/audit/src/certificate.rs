@@ -166,7 +166,7 @@ impl Certificate {
     /// The canonical JSON: compact, fields in declaration order, maps in key order, no line end.
     ///
     /// # Errors
-    /// When an amount is beyond [`crate::MINOR_MAX`].
+    /// What the encoder says; none is known for this type.
     pub fn to_canonical_json(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec(self)
     }
@@ -174,7 +174,7 @@ impl Certificate {
     /// The digest its other fields call for, whatever [`Self::digest`] holds.
     ///
     /// # Errors
-    /// When an amount is beyond [`crate::MINOR_MAX`].
+    /// What the encoder says; none is known for this type.
     pub fn computed_digest(&self) -> serde_json::Result<Digest> {
         self.to_canonical_json()
             .map(|json| digest_without_tail(&json))

@@ -2,7 +2,7 @@
 //! equal values are equal bytes and a digest over the text means something.
 
 use serde::de::{self, Deserialize, Deserializer};
-use serde::ser::{self, Serialize, Serializer};
+use serde::ser::{Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
@@ -13,7 +13,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Minor(i128);
 
-/// Largest magnitude read or written. A sum of 2^31 such figures still fits an `i128`, so the verifier's additions over
+/// Largest magnitude read. A sum of 2^31 such figures still fits an `i128`, so the verifier's additions over
 /// figures it has read cannot overflow; the money of the world is about 2^60 cents.
 pub const MINOR_MAX: i128 = 1 << 96;
 
@@ -89,9 +89,6 @@ impl FromStr for Minor {
 
 impl Serialize for Minor {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.0.unsigned_abs() > MINOR_MAX.unsigned_abs() {
-            return Err(ser::Error::custom(FigureError::Range));
-        }
         serializer.collect_str(self)
     }
 }
@@ -200,7 +197,6 @@ mod tests {
         ] {
             assert_eq!(far.parse::<Minor>(), Err(FigureError::Range), "{far:?}");
         }
-        assert!(serde_json::to_string(&Minor::from(MINOR_MAX + 1)).is_err());
         assert!(
             serde_json::from_str::<Minor>("12").is_err(),
             "a bare number may have lost digits on its way"

@@ -87,7 +87,7 @@ impl Statement {
     /// The canonical JSON: compact, fields in declaration order, no line end.
     ///
     /// # Errors
-    /// When an amount is beyond [`crate::MINOR_MAX`].
+    /// What the encoder says; none is known for this type.
     pub fn to_canonical_json(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec(self)
     }
@@ -95,7 +95,7 @@ impl Statement {
     /// The digest its other fields call for, whatever [`Self::digest`] holds.
     ///
     /// # Errors
-    /// When an amount is beyond [`crate::MINOR_MAX`].
+    /// What the encoder says; none is known for this type.
     pub fn computed_digest(&self) -> serde_json::Result<Digest> {
         self.to_canonical_json()
             .map(|json| digest_without_tail(&json))
@@ -106,7 +106,7 @@ impl Day {
     /// The canonical JSON: compact, fields in declaration order, maps in key order, no line end.
     ///
     /// # Errors
-    /// When an amount is beyond [`crate::MINOR_MAX`].
+    /// What the encoder says; none is known for this type.
     pub fn to_canonical_json(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec(self)
     }
@@ -114,7 +114,7 @@ impl Day {
     /// The digest its other fields call for, whatever [`Self::digest`] holds.
     ///
     /// # Errors
-    /// When an amount is beyond [`crate::MINOR_MAX`].
+    /// What the encoder says; none is known for this type.
     pub fn computed_digest(&self) -> serde_json::Result<Digest> {
         self.to_canonical_json()
             .map(|json| digest_without_tail(&json))
