@@ -1,3 +1,5 @@
 //! Load generation and benchmarks.
 
 #![forbid(unsafe_code)]
+
+pub mod generate;
