@@ -2,7 +2,7 @@
 
 use clearspan_ledger::{Bic, BusinessDate, Text, Timestamp};
 
-use super::xml::{Xml, date_text, push_attribute};
+use super::xml::{Xml, date_text};
 
 /// Namespace of our envelope.
 pub const ENVELOPE_NAMESPACE: &str = "urn:clearspan:envelope:1";
@@ -116,18 +116,6 @@ pub(super) fn end(out: &mut Vec<u8>, head: &Head<'_>) {
     if head.framing == Framing::Envelope {
         out.extend_from_slice(b"</BusinessMessage>");
     }
-}
-
-/// ` xmlns="uri"` or ` xmlns:prefix="uri"`.
-pub(super) fn declare(out: &mut Vec<u8>, prefix: &str, namespace: &str) {
-    out.extend_from_slice(b" xmlns");
-    if !prefix.is_empty() {
-        out.push(b':');
-        out.extend_from_slice(prefix.as_bytes());
-    }
-    out.extend_from_slice(b"=\"");
-    push_attribute(out, namespace);
-    out.push(b'"');
 }
 
 #[cfg(test)]

@@ -5,21 +5,20 @@
 
 use clearspan_ledger::{Bic, BusinessDate, Currency};
 
-use super::document::{Framing, Head, begin, declare, end};
+use super::document::{Framing, Head, begin, end};
 use super::status::Sum;
 use super::version::Definition;
 use super::xml::{Xml, fits_18_digits};
 use clearspan_ledger::message::MessageKind;
 
-/// The namespace bindings in scope at the transactions, as sent.
+/// What was in scope at the transactions, as sent: what [`HeapContext`](crate::read::heap::HeapContext) gives.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ForwardContext<'a> {
-    /// The document's namespace.
-    pub namespace: &'a str,
-    /// The prefix bound to it at the transactions; empty for the default namespace.
+    /// The prefix bound to the document's namespace at the transactions; empty where it is the default namespace.
     pub prefix: &'a str,
-    /// All other bindings in scope, as (prefix, namespace); an empty prefix is the default namespace.
-    pub declarations: &'a [(&'a str, &'a str)],
+    /// Every declaration in scope, the document's own among them, and inherited `xml:` attributes, as attributes in
+    /// double quotes: ` xmlns="…" xmlns:p="…"`.
+    pub attributes: &'a [u8],
 }
 
 /// What our group header says about the transactions that follow.
@@ -170,15 +169,12 @@ fn sender_document(
     };
     xml.raw("<");
     xml.name("Document");
-    declare(xml.out, context.prefix, context.namespace);
-    let mut default = context.prefix.is_empty();
-    for &(prefix, namespace) in context.declarations {
-        default |= prefix.is_empty();
-        declare(xml.out, prefix, namespace);
-    }
+    xml.out.extend_from_slice(context.attributes);
+    // In a value the quote would be escaped, so this is a declaration and nothing else.
+    let default = memchr::memmem::find(context.attributes, b" xmlns=\"").is_some();
     if !default && head.framing == Framing::Envelope {
         // Names without prefix had no namespace at the sender; our envelope's must not reach them.
-        declare(xml.out, "", "");
+        xml.raw(" xmlns=\"\"");
     }
     xml.raw(">");
     content(&mut xml);

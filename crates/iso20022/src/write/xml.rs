@@ -164,18 +164,6 @@ pub(super) fn push_escaped(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Attribute value, for double quotes.
-pub(super) fn push_attribute(out: &mut Vec<u8>, text: &str) {
-    for character in text.chars() {
-        match character {
-            '"' => out.extend_from_slice(b"&quot;"),
-            '\t' => out.extend_from_slice(b"&#9;"),
-            '\n' => out.extend_from_slice(b"&#10;"),
-            _ => push_escaped(out, character.encode_utf8(&mut [0; 4])),
-        }
-    }
-}
-
 fn push_char(out: &mut Vec<u8>, character: char) {
     out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
 }
@@ -347,9 +335,6 @@ mod tests {
             escaped("\u{0}\u{1b}\u{FFFF}\u{FEFF}"),
             "\u{FFFD}\u{FFFD}\u{FFFD}\u{FEFF}"
         );
-        let mut out = Vec::new();
-        push_attribute(&mut out, "urn:\"a\"&<b>\n");
-        assert_eq!(out, b"urn:&quot;a&quot;&amp;&lt;b&gt;&#10;");
     }
 
     #[test]
