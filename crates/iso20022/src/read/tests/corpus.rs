@@ -1,0 +1,1 @@
+//! Real shapes and traps.
