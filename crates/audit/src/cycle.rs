@@ -1,9 +1,10 @@
 //! One cycle: its certificate against its inputs, from the digests to the greatest set.
 
-use crate::book::{Book, PaymentKey, read_book};
+use crate::book::{Book, read_book};
 use crate::certificate::{Account, Certificate, Tally, Totals};
 use crate::figures::{Digest, Minor};
 use crate::finding::{Finding, Findings};
+use crate::history::History;
 use crate::{frame, greatest, rounds};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -46,19 +47,14 @@ pub struct AccountName {
     pub currency: String,
 }
 
-/// What a cycle leaves for the checks over several cycles.
+/// A cycle examined, right or not.
 pub(crate) struct Examined {
-    /// The summary, right or not; none when the certificate cannot be read.
+    /// The summary; none when the certificate cannot be read.
     pub(crate) verdict: Option<CycleVerdict>,
     pub(crate) findings: Vec<Finding>,
-    /// Per participant, its settled payments in ascending order.
-    pub(crate) settled: BTreeMap<String, Vec<PaymentKey>>,
     /// Net movement per participant and currency.
     pub(crate) nets: Vec<(AccountName, Minor)>,
 }
-
-/// Payments that settled earlier on the same business date, by cycle.
-pub(crate) type SettledEarlier = [(u64, BTreeMap<String, Vec<PaymentKey>>)];
 
 /// Longest `certificate.json` read: a thousand participants with fifty currencies each and as many drops.
 const CERTIFICATE_LEN_BYTES_MAX: u64 = 256 << 20;
@@ -72,44 +68,44 @@ pub fn verify_cycle(
     dir: &Path,
     previous: Option<&CycleVerdict>,
 ) -> Result<CycleVerdict, Vec<Finding>> {
-    let examined = examine(dir, previous, &[]);
+    let examined = examine(dir, previous, &mut History::default());
     match examined.verdict {
         Some(verdict) if examined.findings.is_empty() => Ok(verdict),
         _ => Err(examined.findings),
     }
 }
 
+/// Examines the cycle in `dir` after those of the same date in `history`, and adds it there.
 pub(crate) fn examine(
     dir: &Path,
     previous: Option<&CycleVerdict>,
-    earlier: &SettledEarlier,
+    history: &mut History,
 ) -> Examined {
     let mut findings = Findings::default();
     let Some(certificate) = read_certificate(&dir.join("certificate.json"), &mut findings) else {
-        let (settled, nets) = (BTreeMap::new(), Vec::new());
+        history.skip();
         return Examined {
             verdict: None,
             findings: findings.into_vec(),
-            settled,
-            nets,
+            nets: Vec::new(),
         };
     };
     frame::check(&certificate, previous, &mut findings);
-    let read = File::open(dir.join("inputs.csv"))
-        .and_then(|file| read_book(&certificate, file, &mut findings));
-    let settled = match read {
+    match File::open(dir.join("inputs.csv"))
+        .and_then(|file| read_book(&certificate, file, &mut findings))
+    {
         Ok(book) => {
             check_book(&certificate, &book, &mut findings);
-            settled_payments(&certificate, &book, earlier, &mut findings)
+            history.check_and_add(&certificate, &book, &mut findings);
         }
         Err(e) => {
+            history.skip();
             findings.push(Finding::Unreadable {
                 file: "inputs.csv".to_owned(),
                 cause: e.to_string(),
             });
-            BTreeMap::new()
         }
-    };
+    }
     let accounts = certificate
         .participants
         .iter()
@@ -129,7 +125,6 @@ pub(crate) fn examine(
     Examined {
         verdict: Some(verdict(certificate)),
         findings: findings.into_vec(),
-        settled,
         nets,
     }
 }
@@ -446,51 +441,6 @@ fn check_account(
             net,
         });
     }
-}
-
-/// The settled payments of each participant, checked against those of earlier cycles.
-fn settled_payments(
-    certificate: &Certificate,
-    book: &Book<'_>,
-    earlier: &SettledEarlier,
-    findings: &mut Findings,
-) -> BTreeMap<String, Vec<PaymentKey>> {
-    let names: Vec<&String> = certificate.participants.keys().collect();
-    let mut settled: BTreeMap<String, Vec<PaymentKey>> = BTreeMap::new();
-    for listed in book.listed.chunk_by(|a, b| a.sender == b.sender) {
-        let Some(&participant) = listed
-            .first()
-            .and_then(|first| names.get(first.sender as usize))
-        else {
-            continue;
-        };
-        for (cycle, of_cycle) in earlier {
-            // Both are in ascending order: one walk over both.
-            let mut before = of_cycle
-                .get(participant)
-                .map_or(&[][..], Vec::as_slice)
-                .iter()
-                .peekable();
-            for payment in listed {
-                while before.next_if(|&&key| key < payment.key).is_some() {}
-                if before.peek() == Some(&&payment.key) {
-                    let (line, participant, cycle) =
-                        (u64::from(payment.line), participant.clone(), *cycle);
-                    findings.push(Finding::SettledBefore {
-                        line,
-                        participant,
-                        cycle,
-                    });
-                }
-            }
-        }
-        let keys = listed
-            .iter()
-            .filter(|payment| payment.settled)
-            .map(|payment| payment.key);
-        settled.insert(participant.clone(), keys.collect());
-    }
-    settled
 }
 
 fn verdict(certificate: Certificate) -> CycleVerdict {

@@ -1,10 +1,11 @@
 //! All cycles and all statements below one directory, in order.
 
-use crate::cycle::{self, CycleVerdict, SettledEarlier};
+use crate::cycle::{self, CycleVerdict};
 use crate::days::{self, Chain, DayVerdict, Nets};
 use crate::figures::Digest;
 use crate::finding::Finding;
 use crate::frame::is_date;
+use crate::history::History;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
@@ -72,7 +73,8 @@ impl Report {
 }
 
 /// Verifies `certificates/<date>/cycle-<number>` and `statements/<date>` below `root`: each cycle by itself, the chain
-/// of certificates, that no payment settles twice on a date, the chain of statements, and that statements and
+/// of certificates, that no payment settles twice on a date and dropped ones keep
+/// their place, the chain of statements, and that statements and
 /// certificates tell of the same movements. Names that end in `.part` are unfinished writes and are passed over.
 ///
 /// A directory without certificates is a set of statements alone: what they call netted is then taken as it stands.
@@ -124,7 +126,7 @@ fn verify_certificates(root: &Path, report: &mut Report, nets: &mut BTreeMap<Str
             }
         }
         numbers.sort_unstable();
-        let mut earlier: Vec<_> = Vec::new();
+        let mut history = History::default();
         let nets = nets.entry(date.clone()).or_default();
         for number in numbers {
             let path = format!("{below}/cycle-{number:04}");
@@ -133,7 +135,7 @@ fn verify_certificates(root: &Path, report: &mut Report, nets: &mut BTreeMap<Str
                 &path,
                 (&date, number),
                 previous.as_ref(),
-                &mut earlier,
+                &mut history,
                 nets,
             );
             if let Some(verdict) = &cycle.verdict {
@@ -155,11 +157,10 @@ fn verify_one(
     path: &str,
     (date, number): (&str, u64),
     previous: Option<&CycleVerdict>,
-    earlier: &mut Vec<(u64, BTreeMap<String, Vec<u128>>)>,
+    history: &mut History,
     nets: &mut Nets,
 ) -> CycleReport {
-    let before: &SettledEarlier = earlier;
-    let mut examined = cycle::examine(&root.join(path), previous, before);
+    let mut examined = cycle::examine(&root.join(path), previous, history);
     if let Some(verdict) = &examined.verdict
         && (verdict.business_date.as_str(), verdict.cycle) != (date, number)
     {
@@ -175,7 +176,6 @@ fn verify_one(
     for (name, net) in examined.nets {
         *nets.entry(name).or_default() += net.get();
     }
-    earlier.push((number, examined.settled));
     CycleReport {
         path: path.to_owned(),
         verdict: examined.verdict,

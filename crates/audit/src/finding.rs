@@ -107,6 +107,14 @@ pub enum Finding {
         participant: String,
         cycle: u64,
     },
+    #[error(
+        "line {line}: {participant} in {currency} does not begin with what the cycle before dropped, in its order"
+    )]
+    OrderLost {
+        line: u64,
+        participant: String,
+        currency: String,
+    },
     #[error("line {line}: the certificate has no account of {participant} in {currency}")]
     UnknownAccount {
         line: u64,
@@ -368,6 +376,11 @@ impl Findings {
         } else {
             self.more += 1;
         }
+    }
+
+    /// True when another finding would only be counted.
+    pub(crate) fn is_full(&self) -> bool {
+        self.list.len() >= FINDINGS_MAX
     }
 
     pub(crate) fn into_vec(mut self) -> Vec<Finding> {

@@ -18,6 +18,7 @@ mod figures;
 mod finding;
 mod frame;
 mod greatest;
+mod history;
 mod inputs;
 mod rounds;
 mod statement;

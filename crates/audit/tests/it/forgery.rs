@@ -1033,14 +1033,27 @@ fn a_payment_settled_in_two_cycles() {
 }
 
 #[test]
-fn a_dropped_payment_may_come_again() {
+fn a_dropped_payment_comes_again_first_in_line() {
     let root = tempfile::tempdir().expect("a directory");
     chain(root.path(), |cycle, made| {
         if cycle == 3 {
-            made.lines[1].id = "1-TX-1".into();
+            made.lines[0].id = "2-TX-1".into();
         }
     });
-    assert!(verify_directory(root.path()).ok);
+    let report = verify_directory(root.path());
+    assert!(report.ok, "{report:#?}");
+
+    let root = tempfile::tempdir().expect("a directory");
+    chain(root.path(), |cycle, made| {
+        if cycle == 3 {
+            made.lines[1].id = "2-TX-1".into();
+        }
+    });
+    let report = verify_directory(root.path());
+    assert!(has(&report, "cycle-0003", |finding| matches!(
+        finding,
+        Finding::OrderLost { line: 2, .. }
+    )));
 }
 
 #[test]

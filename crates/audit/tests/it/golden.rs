@@ -1,7 +1,9 @@
 //! Golden cases of the domain's section 5, each with the result it must have.
 
 use crate::netting::{Case, case, net};
-use clearspan_audit::{Minor, NetsBy};
+use clearspan_audit::{Minor, NetsBy, verify_cycle, write_certificate};
+use std::fs;
+use std::path::Path;
 
 fn check(case: &Case, settled: &[u64], closing: &[i128]) {
     let mut made = net(case);
@@ -127,5 +129,27 @@ fn urgent_payments_may_take_funds_between_rounds() {
             .availability_moved
             .len(),
         1
+    );
+}
+
+/// Golden files change only together with the certificate's version.
+#[test]
+fn the_layout_is_as_it_was() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/cycle-0001");
+    let made = net(&case(&[2, 0], &[(A, B, 10), (A, B, 5), (B, A, 8)]));
+    let root = tempfile::tempdir().expect("a directory");
+    let dir = root.path().join("cycle-0001");
+    let sealed =
+        write_certificate(&dir, &made.certificate, made.lines.iter().cloned()).expect("write");
+    for file in ["inputs.csv", "certificate.json"] {
+        let (written, golden) = (
+            fs::read_to_string(dir.join(file)),
+            fs::read_to_string(golden.join(file)),
+        );
+        assert_eq!(written.expect("written"), golden.expect("golden"), "{file}");
+    }
+    assert_eq!(
+        verify_cycle(&golden, None).map(|verdict| verdict.digest),
+        Ok(sealed.digest)
     );
 }

@@ -313,7 +313,7 @@ fn certify(
                 id: format!("TX-{payment}").into(),
                 receiver: case.banks[case.payments[payment].to].name.into(),
                 amount_minor: case.payments[payment].amount,
-                outcome: if position as usize <= taken[at] {
+                outcome: if position <= taken[at] as u64 {
                     Outcome::Settled
                 } else {
                     Outcome::Dropped

@@ -6,6 +6,7 @@ use clearspan_audit::{
     cycle_directory, day_directory, verify_directory, write_day,
 };
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 
 const NEXT_DATE: &str = "2026-03-03";
@@ -372,4 +373,23 @@ fn statements_and_certificates_tell_of_the_same_movements() {
         2,
         "{report:#?}"
     );
+}
+
+/// Golden files change only together with the day's version.
+#[test]
+fn the_layout_is_as_it_was() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden/statements")
+        .join(DATE);
+    let root = tempfile::tempdir().expect("a directory");
+    write(root.path(), days());
+    for file in ["statements.jsonl", "day.json"] {
+        let written = fs::read_to_string(day_directory(root.path(), DATE).join(file));
+        assert_eq!(
+            written.expect("written"),
+            fs::read_to_string(golden.join(file)).expect("golden"),
+            "{file}"
+        );
+    }
+    assert!(verify_directory(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")).ok);
 }
