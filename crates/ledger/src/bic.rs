@@ -62,12 +62,25 @@ mod tests {
     #[test]
     fn eight_is_filled_up_to_eleven() {
         assert_eq!(Bic::parse(b"ALFADEFF"), Bic::parse(b"ALFADEFFXXX"));
-        assert_eq!(Bic::parse(b"ALFADEFF").map(|bic| bic.to_string()).as_deref(), Some("ALFADEFFXXX"));
+        assert_eq!(
+            Bic::parse(b"ALFADEFF")
+                .map(|bic| bic.to_string())
+                .as_deref(),
+            Some("ALFADEFFXXX")
+        );
     }
 
     #[test]
     fn other_shapes_are_refused() {
-        for text in ["", "ALFADEF", "ALFADEFFX", "ALFADEFFXXXX", "alfadeff", "ALFA1EFF", "ALFADE F"] {
+        for text in [
+            "",
+            "ALFADEF",
+            "ALFADEFFX",
+            "ALFADEFFXXXX",
+            "alfadeff",
+            "ALFA1EFF",
+            "ALFADE F",
+        ] {
             assert_eq!(Bic::parse(text.as_bytes()), None, "{text}");
         }
     }

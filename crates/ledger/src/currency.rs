@@ -14,7 +14,9 @@ impl Currency {
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         let code: [u8; 3] = text.try_into().ok()?;
-        code.iter().all(u8::is_ascii_uppercase).then_some(Self(code))
+        code.iter()
+            .all(u8::is_ascii_uppercase)
+            .then_some(Self(code))
     }
 
     /// The three letters.
@@ -88,7 +90,8 @@ mod tests {
 
     #[test]
     fn exponents_of_the_golden_currencies() {
-        let exponent = |code: &str| Currency::parse(code.as_bytes()).map(|c| (c.is_listed(), c.exponent()));
+        let exponent =
+            |code: &str| Currency::parse(code.as_bytes()).map(|c| (c.is_listed(), c.exponent()));
         assert_eq!(exponent("EUR"), Some((true, 2)));
         assert_eq!(exponent("JPY"), Some((true, 0)));
         assert_eq!(exponent("KWD"), Some((true, 3)));

@@ -97,6 +97,16 @@ impl PaymentId {
         }
     }
 
+    /// From 128 bits: a UETR when the version nibble is 4, a transaction's key when it is 0, else `None`.
+    #[must_use]
+    pub const fn from_bits(bits: u128) -> Option<Self> {
+        match bits >> 76 & 0xF {
+            0 => Some(Self::Transaction(bits)),
+            4 => Some(Self::Uetr(bits)),
+            _ => None,
+        }
+    }
+
     /// The key of a transaction identifier: XXH3 of its bytes, marked so that it never equals a UETR (a UUID's version
     /// nibble is 4, here it is 0).
     #[must_use]
@@ -144,7 +154,6 @@ impl fmt::Display for PaymentId {
         }
     }
 }
-
 
 #[cfg(test)]
 mod tests {

@@ -8,19 +8,47 @@
 
 #![forbid(unsafe_code)]
 
+pub mod account;
+mod apply;
+mod basics;
 pub mod bic;
+mod business_day;
+mod cancel;
+mod coordinator;
 pub mod currency;
+pub mod day;
+mod digest;
+pub mod directory;
+pub mod entry;
+mod gross;
 pub mod ids;
+pub mod layout;
+mod member;
 pub mod message;
 pub mod money;
+pub mod query;
 pub mod reason;
+mod state;
+pub mod stream;
+mod submit;
+mod table;
 pub mod text;
 pub mod time;
 
+pub use apply::{AdminRefusal, Outcome, Reply};
 pub use bic::Bic;
+pub use coordinator::{CyclePhase, CycleSummary};
 pub use currency::Currency;
-pub use ids::{CycleNumber, LogIndex, MessageNo, PackageNo, ParticipantId, PaymentId, PaymentNo, PaymentRef, ShardId};
+pub use gross::Finality;
+pub use ids::{
+    CycleNumber, LogIndex, MessageNo, PackageNo, ParticipantId, PaymentId, PaymentNo, PaymentRef,
+    ShardId,
+};
+pub use member::CycleRecord;
 pub use money::AmountMinor;
 pub use reason::{Reason, ReasonSet};
+pub use state::{
+    CancelAnswer, CancelOutcome, DayState, HELD_MAX_BYTES, HELD_MAX_MESSAGES, Ledger, Totals,
+};
 pub use text::Text;
 pub use time::{BusinessDate, Timestamp};

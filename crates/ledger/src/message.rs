@@ -24,8 +24,13 @@ pub enum MessageKind {
 
 impl MessageKind {
     /// All kinds, in the order of their codes.
-    pub const ALL: [Self; 5] =
-        [Self::CustomerTransfer, Self::BankTransfer, Self::CoverTransfer, Self::Return, Self::Cancellation];
+    pub const ALL: [Self; 5] = [
+        Self::CustomerTransfer,
+        Self::BankTransfer,
+        Self::CoverTransfer,
+        Self::Return,
+        Self::Cancellation,
+    ];
 
     /// The message's name without variant and version, `pacs.008`.
     #[must_use]

@@ -16,7 +16,11 @@ impl AmountMinor {
     /// `minor` minor units; `None` above [`AmountMinor::MAX`].
     #[must_use]
     pub const fn new(minor: u64) -> Option<Self> {
-        if minor <= Self::MAX.0 { Some(Self(minor)) } else { None }
+        if minor <= Self::MAX.0 {
+            Some(Self(minor))
+        } else {
+            None
+        }
     }
 
     /// The number of minor units.
@@ -68,7 +72,10 @@ pub fn parse_amount(text: &[u8], exponent: u8) -> Result<AmountMinor, AmountFaul
                 if let Some(count) = decimals.as_mut() {
                     *count = count.saturating_add(1);
                 }
-                match value.checked_mul(10).and_then(|v| v.checked_add(u64::from(byte - b'0'))) {
+                match value
+                    .checked_mul(10)
+                    .and_then(|v| v.checked_add(u64::from(byte - b'0')))
+                {
                     Some(next) => value = next,
                     None => too_large = true,
                 }
@@ -137,7 +144,8 @@ mod tests {
 
     #[test]
     fn decided_spellings() {
-        let read = |text: &str, exponent| parse_amount(text.as_bytes(), exponent).map(AmountMinor::minor);
+        let read =
+            |text: &str, exponent| parse_amount(text.as_bytes(), exponent).map(AmountMinor::minor);
         assert_eq!(read("100", 2), Ok(10_000));
         assert_eq!(read("100.0", 2), Ok(10_000));
         assert_eq!(read("100.00", 2), Ok(10_000));
@@ -157,7 +165,10 @@ mod tests {
         assert_eq!(read("1.00000", 2), Err(AmountFault::TooManyDecimals));
         assert_eq!(read("9999999999999999.99", 2), Ok(999_999_999_999_999_999));
         assert_eq!(read("10000000000000000.00", 2), Err(AmountFault::TooLarge));
-        assert_eq!(read("99999999999999999999999999", 0), Err(AmountFault::TooLarge));
+        assert_eq!(
+            read("99999999999999999999999999", 0),
+            Err(AmountFault::TooLarge)
+        );
     }
 
     #[test]
@@ -172,6 +183,9 @@ mod tests {
         assert_eq!(write(-1234, 2), "-12.34");
         assert_eq!(write(1200, 0), "1200");
         assert_eq!(write(1, 3), "0.001");
-        assert_eq!(write(i128::MIN, 3), "-170141183460469231731687303715884105.728");
+        assert_eq!(
+            write(i128::MIN, 3),
+            "-170141183460469231731687303715884105.728"
+        );
     }
 }

@@ -157,12 +157,17 @@ impl ReasonSet {
     /// The fault that is answered.
     #[must_use]
     pub fn first(self) -> Option<Reason> {
-        u8::try_from(self.0.trailing_zeros()).ok().and_then(Reason::from_rank)
+        u8::try_from(self.0.trailing_zeros())
+            .ok()
+            .and_then(Reason::from_rank)
     }
 
     /// All faults, in order of precedence.
     pub fn iter(self) -> impl Iterator<Item = Reason> {
-        Reason::ALL.iter().copied().filter(move |&reason| self.0 & (1 << (reason as u8)) != 0)
+        Reason::ALL
+            .iter()
+            .copied()
+            .filter(move |&reason| self.0 & (1 << (reason as u8)) != 0)
     }
 
     /// One bit per reason, the first reason lowest.
@@ -174,7 +179,11 @@ impl ReasonSet {
     /// From bits; `None` when a bit stands for no reason.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Option<Self> {
-        if bits >> Reason::ALL.len() == 0 { Some(Self(bits)) } else { None }
+        if bits >> Reason::ALL.len() == 0 {
+            Some(Self(bits))
+        } else {
+            None
+        }
     }
 }
 
@@ -201,7 +210,10 @@ mod tests {
         let mut set = ReasonSet::from(Reason::AmountZero);
         set.insert(Reason::CurrencyInvalid);
         assert_eq!(set.first(), Some(Reason::CurrencyInvalid));
-        assert_eq!(set.iter().collect::<Vec<_>>(), [Reason::CurrencyInvalid, Reason::AmountZero]);
+        assert_eq!(
+            set.iter().collect::<Vec<_>>(),
+            [Reason::CurrencyInvalid, Reason::AmountZero]
+        );
         assert_eq!(ReasonSet::from_bits(set.bits()), Some(set));
         assert_eq!(ReasonSet::from_bits(1 << 63), None);
         assert_eq!(ReasonSet::EMPTY.first(), None);

@@ -14,14 +14,22 @@ impl Text {
     pub const MAX_LEN: usize = 35;
 
     /// No text.
-    pub const EMPTY: Self = Self { len: 0, bytes: [0; Self::MAX_LEN] };
+    pub const EMPTY: Self = Self {
+        len: 0,
+        bytes: [0; Self::MAX_LEN],
+    };
 
     /// `None` when `text` is longer than 35 bytes: refused, never cut (domain 4: a 36-character UUID does not fit).
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let mut bytes = [0; Self::MAX_LEN];
-        bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
-        Some(Self { len: u8::try_from(text.len()).ok()?, bytes })
+        bytes
+            .get_mut(..text.len())?
+            .copy_from_slice(text.as_bytes());
+        Some(Self {
+            len: u8::try_from(text.len()).ok()?,
+            bytes,
+        })
     }
 
     /// The text.

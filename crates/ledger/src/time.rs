@@ -99,11 +99,21 @@ impl BusinessDate {
     /// Reads `YYYY-MM-DD`.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
-        let [y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1] = *text else { return None };
-        let number = |digits: &[u8]| {
-            digits.iter().try_fold(0_u32, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + u32::from(digit - b'0')))
+        let [y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1] = *text else {
+            return None;
         };
-        Self::from_ymd(number(&[y0, y1, y2, y3])?, number(&[m0, m1])?, number(&[d0, d1])?)
+        let number = |digits: &[u8]| {
+            digits.iter().try_fold(0_u32, |sum, digit| {
+                digit
+                    .is_ascii_digit()
+                    .then(|| sum * 10 + u32::from(digit - b'0'))
+            })
+        };
+        Self::from_ymd(
+            number(&[y0, y1, y2, y3])?,
+            number(&[m0, m1])?,
+            number(&[d0, d1])?,
+        )
     }
 
     /// Year, month, day.
@@ -112,11 +122,16 @@ impl BusinessDate {
         let days = self.0 + 719_468;
         let era = days / 146_097;
         let day_of_era = days % 146_097;
-        let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let year_of_era =
+            (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
         let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
         let shifted_month = (5 * day_of_year + 2) / 153;
         let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-        let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+        let month = if shifted_month < 10 {
+            shifted_month + 3
+        } else {
+            shifted_month - 9
+        };
         let year = year_of_era + era * 400 + if month <= 2 { 1 } else { 0 };
         (year, month, day)
     }
@@ -141,7 +156,15 @@ mod tests {
             assert_eq!(BusinessDate::parse(date.to_string().as_bytes()), Some(date));
             date = date.next();
         }
-        for text in ["2026-02-29", "2026-13-01", "2026-00-10", "2026-1-10", "1969-12-31", "2026-11-30Z", ""] {
+        for text in [
+            "2026-02-29",
+            "2026-13-01",
+            "2026-00-10",
+            "2026-1-10",
+            "1969-12-31",
+            "2026-11-30Z",
+            "",
+        ] {
             assert_eq!(BusinessDate::parse(text.as_bytes()), None, "{text}");
         }
     }
