@@ -1,3 +1,38 @@
 //! Log, package store, snapshots, checksums; the only crate that names the log and key-value engines.
+//!
+//! One [`DataDir`] per node: locked against a second process, with the identity it belongs to. In it lie the [`Log`] of
+//! all shards, the [`PackageStore`] and the [`Snapshots`]. Layouts: `docs/format/storage.md`.
+//!
+//! Three rules hold throughout. What is damaged is named and never served or skipped. A failed write or fsync of the log
+//! is fatal: the caller hands it to [`stop`], nothing is retried. Nothing on disk is cut or replaced to get past damage.
+//!
+//! What is left to others: when to write, what entries mean, and what to do about lost or damaged data.
 
 #![forbid(unsafe_code)]
+
+mod crash_point;
+mod data_dir;
+mod file;
+mod free_space;
+mod log;
+mod packages;
+mod snapshots;
+
+pub use crash_point::{CRASH_AT, CRASH_POINTS, crash_point};
+pub use data_dir::{ClusterId, DataDir, DataDirError, Identity, Layout, NodeId};
+pub use free_space::{FreeSpace, VolumeSpace};
+pub use log::{FileFaults, Log, LogOptions, WriteFault};
+pub use packages::{Package, PackageError, PackageOptions, PackageStore};
+pub use snapshots::{SnapshotError, SnapshotFile, SnapshotReader, Snapshots};
+
+/// Stops the process at once after a fatal storage failure, saying why on stderr. A destructor could write, so none runs.
+pub fn stop(error: &dyn std::error::Error) -> ! {
+    let mut text = format!("stopping: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    eprintln!("{text}");
+    std::process::abort()
+}

@@ -1,0 +1,271 @@
+//! How far each shard's log is known to be synced, kept apart from the log: so a log that lost its end is noticed even
+//! though what is left of it is in perfect order.
+//!
+//! The file has two slots written in turn, so a torn write leaves the other. A slot is written after the log's fsync and
+//! without one of its own: after a crash of the process it is exact, after a power cut it may be older, by at most
+//! [`UNSYNCED_MAX`] writes. It is never ahead of the log: before the log may become shorter, the mark is lowered and
+//! synced.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use bytes::BufMut;
+use clearspan_replica::{LogPosition, ShardId};
+
+use crate::data_dir::NodeId;
+use crate::file::{self, Fields};
+
+const MAGIC: [u8; 4] = *b"CSLM";
+const VERSION: u16 = 1;
+const HEADER_BYTES: usize = 32;
+const SHARD_BYTES: usize = 20;
+/// Room for every shard a node can hold.
+const SHARDS_MAX: usize = 3000;
+const SLOT_BYTES: usize = 64 * 1024;
+const _: () = assert!(HEADER_BYTES + SHARDS_MAX * SHARD_BYTES + 4 <= SLOT_BYTES);
+/// Writes between two fsyncs of the marker: bounds what a power cut can hide at under two percent of the log's fsyncs.
+const UNSYNCED_MAX: u32 = 64;
+
+/// Shards and the last position of each that was synced.
+pub(crate) type Marks = BTreeMap<ShardId, LogPosition>;
+
+#[derive(Debug)]
+pub(crate) struct Marker {
+    path: PathBuf,
+    file: File,
+    node: NodeId,
+    sequence: u64,
+    marks: Marks,
+    unsynced_count: u32,
+}
+
+/// What is wrong with a marker file.
+#[derive(Debug)]
+pub(crate) enum MarkerError {
+    Io {
+        step: &'static str,
+        source: io::Error,
+    },
+    Damaged,
+}
+
+impl Marker {
+    pub(crate) fn create(path: &Path, node: NodeId) -> Result<Self, MarkerError> {
+        let bytes = encode(node, 0, &Marks::new());
+        file::replace(path, &bytes).map_err(|source| MarkerError::Io {
+            step: "create",
+            source,
+        })?;
+        Self::open(path, node)
+    }
+
+    pub(crate) fn open(path: &Path, node: NodeId) -> Result<Self, MarkerError> {
+        let io = |step| move |source| MarkerError::Io { step, source };
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(io("open"))?;
+        let mut best: Option<(u64, Marks)> = None;
+        for slot in 0..2 {
+            let mut bytes = vec![0; SLOT_BYTES];
+            let length =
+                read_up_to(&file, &mut bytes, slot * SLOT_BYTES as u64).map_err(io("read"))?;
+            if let Some(found) = bytes.get(..length).and_then(|bytes| decode(node, bytes))
+                && best
+                    .as_ref()
+                    .is_none_or(|(sequence, _)| *sequence < found.0)
+            {
+                best = Some(found);
+            }
+        }
+        let (sequence, marks) = best.ok_or(MarkerError::Damaged)?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            file,
+            node,
+            sequence,
+            marks,
+            unsynced_count: 0,
+        })
+    }
+
+    pub(crate) const fn marks(&self) -> &Marks {
+        &self.marks
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether another shard still fits.
+    pub(crate) fn has_room_for(&self, shard: ShardId) -> bool {
+        self.marks.contains_key(&shard) || self.marks.len() < SHARDS_MAX
+    }
+
+    /// Raises marks after the log was synced that far.
+    pub(crate) fn raise(
+        &mut self,
+        marks: impl IntoIterator<Item = (ShardId, LogPosition)>,
+    ) -> io::Result<()> {
+        self.marks.extend(marks);
+        self.write()?;
+        self.unsynced_count += 1;
+        if self.unsynced_count >= UNSYNCED_MAX {
+            self.sync()?;
+        }
+        Ok(())
+    }
+
+    /// Lowers marks, durably, before the log gets shorter. The term is forgotten with the index.
+    pub(crate) fn lower(&mut self, lowered: &[(ShardId, u64)]) -> io::Result<()> {
+        if lowered.is_empty() {
+            return Ok(());
+        }
+        for &(shard, index) in lowered {
+            self.marks.insert(shard, LogPosition { term: 0, index });
+        }
+        self.write()?;
+        self.sync()
+    }
+
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data()?;
+        self.unsynced_count = 0;
+        Ok(())
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.sequence += 1;
+        let bytes = encode(self.node, self.sequence, &self.marks);
+        self.file
+            .write_all_at(&bytes, (self.sequence % 2) * SLOT_BYTES as u64)
+    }
+}
+
+fn read_up_to(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut length = 0;
+    while let Some(rest) = bytes.get_mut(length..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, offset + length as u64) {
+            Ok(0) => break,
+            Ok(count) => length += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(length)
+}
+
+fn encode(node: NodeId, sequence: u64, marks: &Marks) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + marks.len() * SHARD_BYTES + 4);
+    bytes.put_slice(&MAGIC);
+    bytes.put_u16_le(VERSION);
+    bytes.put_u16_le(
+        u16::try_from(marks.len()).expect("has_room_for keeps the count below its maximum"),
+    );
+    bytes.put_u64_le(sequence);
+    bytes.put_slice(&node.to_bytes());
+    for (shard, position) in marks {
+        bytes.put_u16_le(shard.get());
+        bytes.put_u16_le(0);
+        bytes.put_u64_le(position.index);
+        bytes.put_u64_le(position.term);
+    }
+    let checksum = crc32c::crc32c(&bytes);
+    bytes.put_u32_le(checksum);
+    bytes
+}
+
+fn decode(node: NodeId, bytes: &[u8]) -> Option<(u64, Marks)> {
+    let mut fields = Fields(bytes);
+    let magic: [u8; 4] = fields.array()?;
+    let version = fields.u16()?;
+    let count = usize::from(fields.u16()?);
+    let sequence = fields.u64()?;
+    let owner: [u8; 16] = fields.array()?;
+    let covered = bytes.get(..HEADER_BYTES.checked_add(count.checked_mul(SHARD_BYTES)?)?)?;
+    let mut marks = Marks::new();
+    for _ in 0..count {
+        let (shard, _zero) = (fields.u16()?, fields.u16()?);
+        let (index, term) = (fields.u64()?, fields.u64()?);
+        marks.insert(ShardId::new(shard), LogPosition { term, index });
+    }
+    let good = fields.u32()? == crc32c::crc32c(covered)
+        && magic == MAGIC
+        && version == VERSION
+        && owner == node.to_bytes()
+        && marks.len() == count;
+    good.then_some((sequence, marks))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NODE: NodeId = NodeId::from_bytes([3; 16]);
+
+    fn mark(shard: u16, index: u64) -> (ShardId, LogPosition) {
+        (ShardId::new(shard), LogPosition { term: 1, index })
+    }
+
+    #[test]
+    fn the_newest_slot_counts_and_a_torn_one_leaves_the_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("SYNCED");
+        let mut marker = Marker::create(&path, NODE).unwrap();
+        marker.raise([mark(0, 5), mark(9, 6)]).unwrap();
+        marker.raise([mark(0, 7)]).unwrap();
+        let marks = marker.marks().clone();
+        drop(marker);
+        assert_eq!(Marker::open(&path, NODE).unwrap().marks(), &marks);
+        // The newest has sequence 2, so it lies in the first slot; tear it.
+        let good = std::fs::read(&path).unwrap();
+        for at in 0..HEADER_BYTES + 2 * SHARD_BYTES + 4 {
+            let mut torn = good.clone();
+            torn[at] ^= 1;
+            std::fs::write(&path, &torn).unwrap();
+            let older = Marker::open(&path, NODE).unwrap();
+            assert_eq!(
+                older.marks().get(&ShardId::new(0)).unwrap().index,
+                5,
+                "byte {at}"
+            );
+        }
+        let mut both = good;
+        both[0] ^= 1;
+        both[SLOT_BYTES] ^= 1;
+        std::fs::write(&path, &both).unwrap();
+        assert!(matches!(
+            Marker::open(&path, NODE),
+            Err(MarkerError::Damaged)
+        ));
+    }
+
+    #[test]
+    fn another_node_s_marker_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("SYNCED");
+        Marker::create(&path, NODE).unwrap();
+        assert!(matches!(
+            Marker::open(&path, NodeId::from_bytes([4; 16])),
+            Err(MarkerError::Damaged)
+        ));
+    }
+
+    #[test]
+    fn lowering_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("SYNCED");
+        let mut marker = Marker::create(&path, NODE).unwrap();
+        marker.raise([mark(1, 50)]).unwrap();
+        marker.lower(&[(ShardId::new(1), 30)]).unwrap();
+        let found = Marker::open(&path, NODE).unwrap();
+        assert_eq!(
+            found.marks().get(&ShardId::new(1)),
+            Some(&LogPosition { term: 0, index: 30 })
+        );
+    }
+}
