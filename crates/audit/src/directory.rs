@@ -78,6 +78,14 @@ impl Report {
 /// certificates tell of the same movements. Names that end in `.part` are unfinished writes and are passed over.
 ///
 /// A directory without certificates is a set of statements alone: what they call netted is then taken as it stands.
+///
+/// ```no_run
+/// let report = clearspan_audit::verify_directory(std::path::Path::new("/var/lib/clearspan/audit"));
+/// for (path, finding) in report.all_findings() {
+///     eprintln!("{path}: {finding}");
+/// }
+/// assert!(report.ok);
+/// ```
 #[must_use]
 pub fn verify_directory(root: &Path) -> Report {
     let mut report = Report::default();

@@ -49,6 +49,16 @@ pub fn day_directory(root: &Path, business_date: &str) -> PathBuf {
 /// Everything is written and made durable in `<dir>.part`, which then takes its name, so that a reader never meets half
 /// a certificate and a crash leaves only a `.part` that the next attempt replaces.
 ///
+/// ```no_run
+/// # use clearspan_audit::{Certificate, InputLine, WriteError, cycle_directory, write_certificate};
+/// # fn close(certificate: Certificate, payments: Vec<InputLine<'_>>) -> Result<(), WriteError> {
+/// let dir = cycle_directory("/var/lib/clearspan/audit".as_ref(), &certificate.business_date, certificate.cycle);
+/// let sealed = write_certificate(&dir, &certificate, payments)?;
+/// println!("the next certificate's `previous` is {}", sealed.digest);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// [`WriteError`]; also when `dir` exists already: a certificate is never rewritten.
 pub fn write_certificate<'a>(

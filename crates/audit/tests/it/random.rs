@@ -2,10 +2,11 @@
 //! figure can be changed unseen.
 
 use crate::netting::{Bank, Case, Made, NAMES, Payment, net};
-use clearspan_audit::{NetsBy, Outcome};
+use clearspan_audit::{NetsBy, Outcome, verify_cycle};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
+use std::fs;
 
 /// Up to four banks and twelve payments; `urgent_max` changes of funds between rounds.
 fn cases(urgent_max: usize) -> impl Strategy<Value = Case> {
@@ -185,6 +186,22 @@ proptest! {
         tamper(&mut made, at, how);
         made.sum_again();
         prop_assert!(made.verify().is_err());
+    }
+
+    #[test]
+    fn mangled_files_are_refused_and_never_break_the_verifier(
+        case in cases(0), inputs: bool, at in any::<prop::sample::Index>(), bytes in vec(any::<u8>(), 0..6), cut in 0..6_usize,
+    ) {
+        let root = tempfile::tempdir().expect("a directory");
+        let dir = root.path().join("cycle-0001");
+        net(&case).write(&dir);
+        let file = dir.join(if inputs { "inputs.csv" } else { "certificate.json" });
+        let sound = fs::read(&file).expect("read");
+        let start = at.index(sound.len());
+        let mut mangled = sound.clone();
+        mangled.splice(start..sound.len().min(start + cut), bytes);
+        fs::write(&file, &mangled).expect("write");
+        prop_assert_eq!(verify_cycle(&dir, None).is_ok(), mangled == sound);
     }
 }
 
