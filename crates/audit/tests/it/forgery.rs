@@ -848,6 +848,16 @@ fn unknown_lines_do_not_hide_behind_their_consequences() {
     );
 }
 
+#[test]
+fn a_wholly_wrong_file_gives_the_first_findings_and_a_count() {
+    let payments: Vec<(usize, usize, u64)> = (0..300).map(|_| (0, 1, 1)).collect();
+    let mut made = net(&case(&[300, 0], &payments));
+    made.lines.iter_mut().for_each(|line| line.shard = 7);
+    let findings = made.verify().expect_err("every line from another shard");
+    assert_eq!(findings.len(), 201);
+    assert_eq!(findings.last(), Some(&Finding::Truncated { more: 100 }));
+}
+
 // Seals left broken.
 
 #[track_caller]

@@ -375,6 +375,22 @@ fn statements_and_certificates_tell_of_the_same_movements() {
     );
 }
 
+#[test]
+fn a_netted_account_without_a_statement() {
+    let root = tempfile::tempdir().expect("a directory");
+    net(&case(&[0, 0, 9], &[(2, 0, 9)])).write(&cycle_directory(root.path(), DATE, 1));
+    write(root.path(), days());
+    let report = verify_directory(root.path());
+    let told = |finding: &Finding| {
+        matches!(finding, Finding::NettedWithoutStatement { participant, netted, .. }
+            if participant == "BANKC" && *netted == minor(-9))
+    };
+    assert!(
+        report.all_findings().any(|(_, finding)| told(finding)),
+        "{report:#?}"
+    );
+}
+
 /// Golden files change only together with the day's version.
 #[test]
 fn the_layout_is_as_it_was() {
