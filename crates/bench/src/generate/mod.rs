@@ -18,6 +18,7 @@ mod writer;
 
 use std::io;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 pub use example::example_day;
 
@@ -102,6 +103,26 @@ pub struct PackageCount {
     pub payments: u32,
     /// Packages.
     pub packages: u32,
+}
+
+impl FromStr for PackageCount {
+    type Err = Error;
+
+    /// Reads `8x500`: eight packages of 500 payments.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let rule = Error::Option {
+            option: "packages",
+            rule: "as 8x500: eight packages of 500 payments",
+        };
+        let (packages, payments) = match text.split_once('x') {
+            Some((packages, payments)) => (packages.parse().ok(), payments.parse().ok()),
+            None => (None, None),
+        };
+        match (packages, payments) {
+            (Some(packages), Some(payments)) => Ok(Self { payments, packages }),
+            _ => Err(rule),
+        }
+    }
 }
 
 /// The version of pacs.008, 6 to 13.

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -235,4 +235,192 @@ fn every_version_and_wrapping_is_made() {
     }
     assert_eq!(Version::new(5), None);
     assert_eq!(Version::new(14), None);
+}
+
+#[test]
+fn a_number_of_packages_is_read() {
+    let read = |text: &str| text.parse::<PackageCount>().ok();
+    assert_eq!(
+        read("8x500"),
+        Some(PackageCount {
+            payments: 500,
+            packages: 8
+        })
+    );
+    for text in ["", "8", "8x", "x500", "8x500x", "-1x5", "8 x 500"] {
+        assert_eq!(read(text), None, "{text}");
+    }
+}
+
+/// The text inside the first `tag` after the start of `xml`.
+fn inside<'a>(xml: &'a str, tag: &str) -> &'a str {
+    let start = xml.find(&format!("<{tag}")).expect("there") + tag.len() + 1;
+    let start = start + xml[start..].find('>').expect("closed") + 1;
+    &xml[start..start + xml[start..].find('<').expect("closed")]
+}
+
+/// An account as the replay of a day sees it, in minor units.
+struct Replayed {
+    bic: String,
+    code: String,
+    opening: i128,
+    credit_line: i128,
+    settled: i128,
+    open_cycle: i128,
+}
+
+impl Replayed {
+    fn is_covered(&self) -> bool {
+        self.opening + self.credit_line + self.settled >= 0
+    }
+
+    fn net(&mut self) -> bool {
+        self.settled += std::mem::take(&mut self.open_cycle);
+        self.is_covered()
+    }
+}
+
+/// The accounts that `participants.toml` lists, in its order.
+fn listed_accounts(text: &str) -> Vec<Replayed> {
+    let table: toml::Table = text.parse().expect("TOML");
+    let list = |value: &toml::Value| value.as_array().expect("a list").clone();
+    let mut accounts = Vec::new();
+    for one in list(&table["participant"]) {
+        for account in list(&one["account"]) {
+            let text = |value: &toml::Value| value.as_str().expect("text").to_owned();
+            accounts.push(Replayed {
+                bic: text(&one["bic"]),
+                code: text(&account["currency"]),
+                opening: minor(&text(&account["opening_balance"])),
+                credit_line: account
+                    .get("credit_line")
+                    .map_or(0, |line| minor(&text(line))),
+                settled: 0,
+                open_cycle: 0,
+            });
+        }
+    }
+    accounts
+}
+
+fn minor(text: &str) -> i128 {
+    text.replace('.', "").parse().expect("a number")
+}
+
+/// File and number of each payment that is expected to be refused.
+fn refused_payments(manifest: &str) -> BTreeSet<(String, usize)> {
+    let payments = manifest
+        .lines()
+        .filter(|line| line.contains("\"kind\":\"payment\""));
+    payments
+        .map(|line| {
+            let value = |key: &str| {
+                line.split(&format!("\"{key}\":"))
+                    .nth(1)
+                    .expect("the key is there")
+            };
+            let number = value("number").split(',').next().expect("a value");
+            (
+                value("file").split('"').nth(1).expect("quoted").to_owned(),
+                number.parse().expect("a number"),
+            )
+        })
+        .collect()
+}
+
+/// Reads the day back from its files and settles it in the plainest way: urgent payments one by one, the others at the
+/// end of their section. Returns whether everybody could always pay, and the closing balances.
+fn settle_all(dir: &Path) -> (bool, String) {
+    let made = files(dir);
+    let text = |name: &str| std::str::from_utf8(&made[name]).expect("UTF-8");
+    let refused = refused_payments(text("expected.jsonl"));
+    let mut accounts = listed_accounts(text("participants.toml"));
+    let mut all_could_pay = true;
+    let mut section = "";
+    for name in made
+        .keys()
+        .filter(|name| name.starts_with("inbox/") && !name.contains("-z-faulty-"))
+    {
+        let directory = name.rsplit_once('/').expect("in a section").0;
+        if section != directory {
+            accounts
+                .iter_mut()
+                .for_each(|account| all_could_pay &= account.net());
+            section = directory;
+        }
+        let urgent = name.contains("-urgent-");
+        let mut parts = text(name).split("<CdtTrfTxInf>");
+        let group = parts.next().expect("a group header");
+        let sender = inside(&group[group.find("<InstgAgt>").expect("there")..], "BICFI");
+        for (_, payment) in parts
+            .enumerate()
+            .filter(|(index, _)| !refused.contains(&(name.clone(), index + 1)))
+        {
+            let amount = minor(inside(payment, "IntrBkSttlmAmt "));
+            let code = payment
+                .split("Ccy=\"")
+                .nth(1)
+                .map(|rest| &rest[..3])
+                .expect("a currency");
+            let receiver = inside(
+                &payment[payment.find("<InstdAgt>").expect("there")..],
+                "BICFI",
+            );
+            for (bic, moved) in [(sender, -amount), (receiver, amount)] {
+                let named = |account: &&mut Replayed| account.bic == bic && account.code == code;
+                let account = accounts.iter_mut().find(named).expect("an account");
+                if urgent {
+                    account.settled += moved;
+                    all_could_pay &= moved > 0 || account.is_covered();
+                } else {
+                    account.open_cycle += moved;
+                }
+            }
+        }
+    }
+    accounts
+        .iter_mut()
+        .for_each(|account| all_could_pay &= account.net());
+    let mut csv = "bic,currency,opening,closing\n".to_owned();
+    for account in accounts {
+        let exponent = Currency::by_code(&account.code).expect("known").exponent;
+        let [opening, closing] = [account.opening, account.opening + account.settled]
+            .map(|minor| decimal(minor, exponent));
+        csv.push_str(&format!(
+            "{},{},{opening},{closing}\n",
+            account.bic, account.code
+        ));
+    }
+    (all_could_pay, csv)
+}
+
+#[test]
+fn full_coverage_settles_everything_and_the_closing_balances_are_as_promised() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let options = Options {
+        coverage_percent: 100,
+        ..small(dir.path())
+    };
+    generate(&options, &mut |_| {}).expect("made");
+    let (all_could_pay, closing) = settle_all(dir.path());
+    assert!(all_could_pay);
+    let promised = fs::read_to_string(dir.path().join("expected-balances.csv")).expect("written");
+    assert_eq!(closing, promised);
+}
+
+#[test]
+fn a_shortfall_leaves_payments_that_cannot_settle() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let options = Options {
+        coverage_percent: 100,
+        shortfall_percent: 50,
+        ..small(dir.path())
+    };
+    generate(&options, &mut |_| {}).expect("made");
+    let (all_could_pay, _) = settle_all(dir.path());
+    assert!(!all_could_pay);
+    assert!(
+        !dir.path().join("expected-balances.csv").exists(),
+        "nobody can know them beforehand"
+    );
 }
