@@ -125,6 +125,19 @@ pub enum LogError {
         /// Last entry found.
         found: u64,
     },
+    /// The shard's newest term or its vote is gone: it might vote twice. As with [`LogError::TailLost`], it must not vote
+    /// as the member it was. Nothing was changed on disk.
+    #[error(
+        "shard {shard}: term {synced_term} and its vote were synced, and the log now knows term {found_term}"
+    )]
+    VoteLost {
+        /// Whose log.
+        shard: ShardId,
+        /// Newest term known to have been synced.
+        synced_term: u64,
+        /// Newest term found.
+        found_term: u64,
+    },
     /// A write or fsync failed. What reached the disk is unknown, and a second fsync may lie; so stop, do not retry.
     #[error("{step}")]
     Fatal {

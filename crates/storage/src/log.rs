@@ -16,7 +16,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use clearspan_replica::{Append, Entry, LogError, LogPosition, LogStore, ShardId, ShardLog};
+use clearspan_replica::{
+    Append, Entry, HardState, LogError, LogPosition, LogStore, ShardId, ShardLog,
+};
 use protobuf::well_known_types::BytesValue;
 use raft_engine::{Command, Config, Engine, LogBatch, MessageExt, ReadableSize, RecoveryMode};
 
@@ -30,7 +32,7 @@ mod record;
 
 use file_system::LogFiles;
 pub use file_system::{FileFaults, WriteFault};
-use marker::{Marker, MarkerError};
+use marker::{Mark, Marker, MarkerError};
 use record::{ENTRY_HEADER_BYTES, StoredState};
 
 /// The key of a shard's state in the engine.
@@ -90,6 +92,17 @@ struct ShardState {
     last: LogPosition,
 }
 
+impl ShardState {
+    fn mark(&self) -> Mark {
+        let HardState { term, vote, .. } = self.stored.hard_state;
+        Mark {
+            last: self.last,
+            term,
+            vote,
+        }
+    }
+}
+
 /// The log of all shards of a node. One thread owns it; see [`LogStore`] for what it does.
 pub struct Log {
     // None once the log has stopped: the engine's destructor would write and sync again.
@@ -117,8 +130,8 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// [`LogError::TailLost`] when a shard's log ends before what was once synced, [`LogError::Corrupt`] and
-    /// [`LogError::Unreadable`] for damage; then nothing on disk was changed. The caller must not go on as the voter it
+    /// [`LogError::TailLost`] and [`LogError::VoteLost`] when a shard's log ends before what was once synced,
+    /// [`LogError::Corrupt`] and [`LogError::Unreadable`] for damage; then nothing on disk was changed. The caller must not go on as the voter it
     /// was.
     pub fn open(data: &DataDir, options: LogOptions) -> Result<Self, LogError> {
         let dir = data.layout().log.clone();
@@ -267,12 +280,10 @@ impl Log {
                 return refuse(state.last.index + 1, first.index);
             }
             let mut records = Vec::with_capacity(part.entries.len());
-            let mut expected = first.index;
-            for entry in &part.entries {
+            for (expected, entry) in (first.index..).zip(&part.entries) {
                 if entry.index != expected {
                     return refuse(expected, entry.index);
                 }
-                expected += 1;
                 let framed = record::encode_entry(self.node, shard, entry).ok_or_else(|| {
                     LogError::Fatal {
                         step: format!("frame entry {} of shard {shard}", entry.index),
@@ -321,7 +332,7 @@ impl Log {
             .filter(|(shard, state)| {
                 marks
                     .get(shard)
-                    .is_some_and(|mark| mark.index > state.last.index)
+                    .is_some_and(|mark| mark.last.index > state.last.index)
             })
             .map(|(shard, state)| (*shard, state.last.index))
             .collect();
@@ -361,7 +372,7 @@ impl LogStore for Log {
         })?;
         let marks: Vec<_> = staged
             .iter()
-            .map(|(shard, state)| (*shard, state.last))
+            .map(|(shard, state)| (*shard, state.mark()))
             .collect();
         self.shards.append(&mut staged);
         if sync {
@@ -660,14 +671,23 @@ fn recover(
 }
 
 fn check_marks(marker: &Marker, shards: &BTreeMap<ShardId, ShardState>) -> Result<(), LogError> {
-    for (shard, mark) in marker.marks() {
-        let found = shards.get(shard).copied().unwrap_or_default().last;
+    for (&shard, mark) in marker.marks() {
+        let found = shards.get(&shard).copied().unwrap_or_default();
+        let (last, synced) = (found.last, mark.last);
         // A log that ends at the mark in an older term is an old copy, whose end was later replaced.
-        if found.index < mark.index || (found.index == mark.index && found.term < mark.term) {
+        if last.index < synced.index || (last.index == synced.index && last.term < synced.term) {
             return Err(LogError::TailLost {
-                shard: *shard,
-                synced: mark.index,
-                found: found.index,
+                shard,
+                synced: synced.index,
+                found: last.index,
+            });
+        }
+        let HardState { term, vote, .. } = found.stored.hard_state;
+        if term < mark.term || (term == mark.term && mark.vote.is_some() && vote != mark.vote) {
+            return Err(LogError::VoteLost {
+                shard,
+                synced_term: mark.term,
+                found_term: term,
             });
         }
     }

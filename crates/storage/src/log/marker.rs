@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use bytes::BufMut;
-use clearspan_replica::{LogPosition, ShardId};
+use clearspan_replica::{LogPosition, MemberId, ShardId};
 
 use crate::data_dir::NodeId;
 use crate::file::{self, Fields};
@@ -21,16 +21,26 @@ use crate::file::{self, Fields};
 const MAGIC: [u8; 4] = *b"CSLM";
 const VERSION: u16 = 1;
 const HEADER_BYTES: usize = 32;
-const SHARD_BYTES: usize = 20;
+const SHARD_BYTES: usize = 36;
 /// Room for every shard a node can hold.
-const SHARDS_MAX: usize = 3000;
+const SHARDS_MAX: usize = 1800;
 const SLOT_BYTES: usize = 64 * 1024;
 const _: () = assert!(HEADER_BYTES + SHARDS_MAX * SHARD_BYTES + 4 <= SLOT_BYTES);
 /// Writes between two fsyncs of the marker: bounds what a power cut can hide at under two percent of the log's fsyncs.
 const UNSYNCED_MAX: u32 = 64;
 
-/// Shards and the last position of each that was synced.
-pub(crate) type Marks = BTreeMap<ShardId, LogPosition>;
+/// What one shard's log was synced up to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// The last entry. Term 0 when only the index is known.
+    pub(crate) last: LogPosition,
+    /// The newest term seen, and the vote in it: a second copy, because a vote that is forgotten can be cast twice.
+    pub(crate) term: u64,
+    pub(crate) vote: Option<MemberId>,
+}
+
+/// By shard.
+pub(crate) type Marks = BTreeMap<ShardId, Mark>;
 
 #[derive(Debug)]
 pub(crate) struct Marker {
@@ -109,7 +119,7 @@ impl Marker {
     /// Raises marks after the log was synced that far.
     pub(crate) fn raise(
         &mut self,
-        marks: impl IntoIterator<Item = (ShardId, LogPosition)>,
+        marks: impl IntoIterator<Item = (ShardId, Mark)>,
     ) -> io::Result<()> {
         self.marks.extend(marks);
         self.write()?;
@@ -126,7 +136,7 @@ impl Marker {
             return Ok(());
         }
         for &(shard, index) in lowered {
-            self.marks.insert(shard, LogPosition { term: 0, index });
+            self.marks.entry(shard).or_default().last = LogPosition { term: 0, index };
         }
         self.write()?;
         self.sync()
@@ -168,11 +178,13 @@ fn encode(node: NodeId, sequence: u64, marks: &Marks) -> Vec<u8> {
     );
     bytes.put_u64_le(sequence);
     bytes.put_slice(&node.to_bytes());
-    for (shard, position) in marks {
+    for (shard, mark) in marks {
         bytes.put_u16_le(shard.get());
         bytes.put_u16_le(0);
-        bytes.put_u64_le(position.index);
-        bytes.put_u64_le(position.term);
+        bytes.put_u64_le(mark.last.index);
+        bytes.put_u64_le(mark.last.term);
+        bytes.put_u64_le(mark.term);
+        bytes.put_u64_le(mark.vote.map_or(0, MemberId::get));
     }
     let checksum = crc32c::crc32c(&bytes);
     bytes.put_u32_le(checksum);
@@ -190,8 +202,13 @@ fn decode(node: NodeId, bytes: &[u8]) -> Option<(u64, Marks)> {
     let mut marks = Marks::new();
     for _ in 0..count {
         let (shard, _zero) = (fields.u16()?, fields.u16()?);
-        let (index, term) = (fields.u64()?, fields.u64()?);
-        marks.insert(ShardId::new(shard), LogPosition { term, index });
+        let (index, last_term) = (fields.u64()?, fields.u64()?);
+        let (term, vote) = (fields.u64()?, MemberId::new(fields.u64()?));
+        let last = LogPosition {
+            term: last_term,
+            index,
+        };
+        marks.insert(ShardId::new(shard), Mark { last, term, vote });
     }
     let good = fields.u32()? == crc32c::crc32c(covered)
         && magic == MAGIC
@@ -207,8 +224,16 @@ mod tests {
 
     const NODE: NodeId = NodeId::from_bytes([3; 16]);
 
-    fn mark(shard: u16, index: u64) -> (ShardId, LogPosition) {
-        (ShardId::new(shard), LogPosition { term: 1, index })
+    fn mark(shard: u16, index: u64) -> (ShardId, Mark) {
+        let last = LogPosition { term: 1, index };
+        (
+            ShardId::new(shard),
+            Mark {
+                last,
+                term: 2,
+                vote: MemberId::new(5),
+            },
+        )
     }
 
     #[test]
@@ -228,11 +253,7 @@ mod tests {
             torn[at] ^= 1;
             std::fs::write(&path, &torn).unwrap();
             let older = Marker::open(&path, NODE).unwrap();
-            assert_eq!(
-                older.marks().get(&ShardId::new(0)).unwrap().index,
-                5,
-                "byte {at}"
-            );
+            assert_eq!(older.marks()[&ShardId::new(0)].last.index, 5, "byte {at}");
         }
         let mut both = good;
         both[0] ^= 1;
@@ -263,9 +284,11 @@ mod tests {
         marker.raise([mark(1, 50)]).unwrap();
         marker.lower(&[(ShardId::new(1), 30)]).unwrap();
         let found = Marker::open(&path, NODE).unwrap();
-        assert_eq!(
-            found.marks().get(&ShardId::new(1)),
-            Some(&LogPosition { term: 0, index: 30 })
-        );
+        let lowered = Mark {
+            last: LogPosition { term: 0, index: 30 },
+            term: 2,
+            vote: MemberId::new(5),
+        };
+        assert_eq!(found.marks()[&ShardId::new(1)], lowered);
     }
 }

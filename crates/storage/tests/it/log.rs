@@ -196,31 +196,122 @@ fn a_log_that_lost_its_end_is_named_and_left_alone() {
 
 #[test]
 fn an_unfinished_write_behind_what_was_synced_is_dropped() {
-    let (_dir, layout) = new_dir();
-    let mut held = open(&layout, small()).unwrap();
-    held.log.append(&[append(ONE, 1, 1..=5, 500)]).unwrap();
-    drop(held);
-    let file = log_files(&layout).pop().unwrap();
-    let whole = fs::read(&file).unwrap();
-    for torn in [
-        vec![0; 4096],
-        vec![0xff; 100],
-        whole[whole.len() - 900..whole.len() - 200].to_vec(),
-    ] {
-        fs::write(&file, [&whole[..], &torn].concat()).unwrap();
+    for torn in 0..3 {
+        let (_dir, layout) = new_dir();
+        let mut held = open(&layout, small()).unwrap();
+        held.log.append(&[append(ONE, 1, 1..=5, 500)]).unwrap();
+        drop(held);
+        let file = log_files(&layout).pop().unwrap();
+        let whole = fs::read(&file).unwrap();
+        // Blocks allocated and never written, noise, and half of a real batch.
+        let half = whole[whole.len() - 900..whole.len() - 200].to_vec();
+        let tail = [vec![0; 4096], vec![0xff; 100], half][torn].clone();
+        fs::write(&file, [whole, tail].concat()).unwrap();
         let mut held = open(&layout, small()).unwrap();
         assert_eq!(read(&held.log, ONE), append(ONE, 1, 1..=5, 500).entries);
         held.log.append(&[append(ONE, 1, 6..=6, 500)]).unwrap();
         drop(held);
         assert_eq!(read(&open(&layout, small()).unwrap().log, ONE).len(), 6);
-        // Back to five for the next tear: a shorter log needs its mark lowered, so write it again in a higher term.
-        let mut held = open(&layout, small()).unwrap();
-        held.log.append(&[append(ONE, 2, 5..=5, 1)]).unwrap();
-        held.log.append(&[append(ONE, 3, 1..=5, 500)]).unwrap();
-        held.log.append(&[append(ONE, 1, 1..=5, 500)]).unwrap();
-        drop(held);
-        break;
     }
+}
+
+#[test]
+fn an_older_mark_is_no_fault_and_a_missing_one_is() {
+    let (_dir, layout) = new_dir();
+    let marker = layout.root.join("SYNCED");
+    let mut held = open(&layout, small()).unwrap();
+    held.log.append(&[append(ONE, 1, 1..=5, 100)]).unwrap();
+    let older = fs::read(&marker).unwrap();
+    held.log.append(&[append(ONE, 1, 6..=9, 100)]).unwrap();
+    drop(held);
+    // As after a power cut: the mark's last write never reached the disk.
+    fs::write(&marker, older).unwrap();
+    assert_eq!(
+        open(&layout, small())
+            .unwrap()
+            .log
+            .shard(ONE)
+            .unwrap()
+            .last_index,
+        9
+    );
+    fs::remove_file(&marker).unwrap();
+    assert!(matches!(
+        open(&layout, small()),
+        Err(LogError::Unreadable { .. })
+    ));
+}
+
+#[test]
+fn an_old_end_in_an_older_term_is_noticed() {
+    let (dir, layout) = new_dir();
+    let mut held = open(&layout, small()).unwrap();
+    held.log.append(&[append(ONE, 1, 1..=5, 100)]).unwrap();
+    drop(held);
+    let copy = dir.path().join("copy");
+    copy_dir(&layout.log, &copy);
+    let mut held = open(&layout, small()).unwrap();
+    held.log.append(&[append(ONE, 2, 5..=5, 100)]).unwrap();
+    drop(held);
+    // The log goes back to before its end was replaced: as long as before, and not the same.
+    fs::remove_dir_all(&layout.log).unwrap();
+    copy_dir(&copy, &layout.log);
+    assert!(matches!(
+        open(&layout, small()),
+        Err(LogError::TailLost {
+            synced: 5,
+            found: 5,
+            ..
+        })
+    ));
+}
+
+#[test]
+fn a_forgotten_vote_is_noticed() {
+    let (_dir, layout) = new_dir();
+    let mut held = open(&layout, small()).unwrap();
+    held.log.append(&[append(ONE, 1, 1..=5, 100)]).unwrap();
+    let whole =
+        |layout: &clearspan_storage::Layout| fs::read(log_files(layout).pop().unwrap()).unwrap();
+    drop(held);
+    let before = whole(&layout);
+    let mut held = open(&layout, small()).unwrap();
+    let hard_state = HardState {
+        term: 2,
+        vote: clearspan_replica::MemberId::new(3),
+        commit: 0,
+    };
+    let vote = Append {
+        shard: ONE,
+        hard_state: Some(hard_state),
+        must_sync: true,
+        ..Append::default()
+    };
+    held.log.append(&[vote]).unwrap();
+    drop(held);
+    assert_eq!(
+        open(&layout, small())
+            .unwrap()
+            .log
+            .shard(ONE)
+            .unwrap()
+            .hard_state,
+        hard_state
+    );
+    // No entry is missing, only the vote at the end.
+    fs::write(log_files(&layout).pop().unwrap(), before).unwrap();
+    let refused = open(&layout, small()).map(|open| open.log).unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            LogError::VoteLost {
+                shard: ONE,
+                synced_term: 2,
+                found_term: 0
+            }
+        ),
+        "{refused:?}"
+    );
 }
 
 /// Whatever byte of a log file changes: the log is either refused by name, or an entry is, or everything reads back.
@@ -255,6 +346,7 @@ fn every_region_of_every_file_is_guarded() {
             match open(&layout, small()) {
                 Err(
                     LogError::TailLost { .. }
+                    | LogError::VoteLost { .. }
                     | LogError::Unreadable { .. }
                     | LogError::Corrupt { .. },
                 ) => {
@@ -314,7 +406,7 @@ fn another_node_s_log_is_refused() {
     held.log.append(&[append(ONE, 1, 1..=3, 100)]).unwrap();
     drop(held);
     let (_other, elsewhere) = new_dir();
-    // Its log files under this node's identity and marker, as after copying the wrong directory.
+    // As after copying the wrong directory.
     let mut theirs = crate::support::identity();
     theirs.node = clearspan_storage::NodeId::from_bytes([0x77; 16]);
     fs::remove_dir_all(&elsewhere.root).unwrap();

@@ -1,1 +1,106 @@
+use std::sync::atomic::Ordering;
 
+use bytes::Bytes;
+use clearspan_storage::{DataDir, Layout, Package, PackageError, PackageOptions, PackageStore};
+
+use crate::support::{ONE, TWO, Volume, new_dir};
+
+fn options() -> PackageOptions {
+    PackageOptions {
+        reserve_bytes: 0,
+        ..PackageOptions::default()
+    }
+}
+
+fn package(shard: clearspan_replica::ShardId, number: u64, length: usize) -> Package {
+    let data: Vec<u8> = number
+        .to_le_bytes()
+        .into_iter()
+        .cycle()
+        .take(length)
+        .collect();
+    Package {
+        shard,
+        number,
+        data: Bytes::from(data),
+    }
+}
+
+fn open(layout: &Layout) -> (DataDir, PackageStore) {
+    let data = DataDir::open(layout.clone()).unwrap();
+    let store = PackageStore::open(&data, options()).unwrap();
+    (data, store)
+}
+
+#[test]
+fn packages_survive_and_belong_to_their_shard() {
+    let (_dir, layout) = new_dir();
+    let (data, store) = open(&layout);
+    let small: Vec<Package> = (1..=100).map(|number| package(ONE, number, 100)).collect();
+    let large: Vec<Package> = (1..=50)
+        .map(|number| package(TWO, number, 64 << 10))
+        .collect();
+    store.put(&small).unwrap();
+    store.put(&large).unwrap();
+    store.put(&large).unwrap();
+    store.persist().unwrap();
+    drop((store, data));
+    let (_data, store) = open(&layout);
+    for package in small.iter().chain(&large) {
+        assert_eq!(
+            store.get(package.shard, package.number).unwrap().as_ref(),
+            Some(&package.data)
+        );
+    }
+    assert_eq!(store.get(ONE, 101).unwrap(), None);
+    assert_eq!(store.span(ONE).unwrap(), Some((1, 100)));
+    assert_eq!(store.span(TWO).unwrap(), Some((1, 50)));
+    assert_eq!(
+        store.span(clearspan_replica::ShardId::new(3)).unwrap(),
+        None
+    );
+}
+
+#[test]
+fn retention_removes_through_a_number_and_no_further() {
+    let (_dir, layout) = new_dir();
+    let (data, store) = open(&layout);
+    let all: Vec<Package> = (0..2500).map(|number| package(ONE, number, 20)).collect();
+    store.put(&all).unwrap();
+    store.put(&[package(TWO, 0, 20)]).unwrap();
+    assert_eq!(store.remove_through(ONE, 2199).unwrap(), 2200);
+    assert_eq!(store.remove_through(ONE, 2199).unwrap(), 0);
+    store.persist().unwrap();
+    drop((store, data));
+    let (_data, store) = open(&layout);
+    assert_eq!(store.span(ONE).unwrap(), Some((2200, 2499)));
+    assert_eq!(store.span(TWO).unwrap(), Some((0, 0)));
+    assert_eq!(store.get(ONE, 2199).unwrap(), None);
+}
+
+#[test]
+fn a_full_volume_is_refused_and_recovers() {
+    let (_dir, layout) = new_dir();
+    let data = DataDir::open(layout).unwrap();
+    let volume = Volume::new(1000);
+    let options = PackageOptions {
+        free_space: volume.clone(),
+        reserve_bytes: 500,
+        ..PackageOptions::default()
+    };
+    let store = PackageStore::open(&data, options).unwrap();
+    let batch = [package(ONE, 1, 1000)];
+    let refused = store.put(&batch).unwrap_err();
+    assert!(matches!(
+        refused,
+        PackageError::DiskFull {
+            free_bytes: 1000,
+            ..
+        }
+    ));
+    assert!(!refused.is_fatal());
+    assert_eq!(store.get(ONE, 1).unwrap(), None);
+    volume.0.store(10_000, Ordering::Relaxed);
+    store.put(&batch).unwrap();
+    assert_eq!(store.get(ONE, 1).unwrap().as_ref(), Some(&batch[0].data));
+}
