@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use clearspan_iso20022::read::heap::heap_context;
+use clearspan_iso20022::read::{Context, Incoming, Limits, read};
 use clearspan_iso20022::write::*;
 use clearspan_ledger::message::MessageKind;
 use clearspan_ledger::{
@@ -172,6 +174,70 @@ fn main() {
             finality: None,
         });
         status_report(out, &head(message_id.as_str()), &report, payments);
+    });
+    passed_on(date, to);
+}
+
+/// A payment of some 800 bytes, passed on in pages and one by one.
+fn passed_on(date: BusinessDate, to: Bic) {
+    let agent = "<FinInstnId><BICFI>ALFADEFF</BICFI></FinInstnId>";
+    let body = format!(
+        "<CdtTrfTxInf><PmtId><EndToEndId>E2E</EndToEndId><TxId>TX</TxId></PmtId>\
+         <IntrBkSttlmAmt Ccy=\"EUR\">12.34</IntrBkSttlmAmt><ChrgBr>SLEV</ChrgBr><Dbtr><Nm>A</Nm></Dbtr>\
+         <DbtrAgt>{agent}</DbtrAgt><CdtrAgt>{agent}</CdtrAgt><Cdtr><Nm>B</Nm></Cdtr>\
+         <RmtInf>{}</RmtInf></CdtTrfTxInf>",
+        format!("<Ustrd>{}</Ustrd>", "x".repeat(135)).repeat(3)
+    );
+    let sent = format!(
+        "<Document xmlns=\"urn:iso:std:iso:20022:tech:xsd:pacs.008.001.08\"><FIToFICstmrCdtTrf><GrpHdr>\
+         <MsgId>M</MsgId><CreDtTm>2026-11-30T08:00:00Z</CreDtTm><NbOfTxs>1</NbOfTxs>\
+         <IntrBkSttlmDt>2026-11-30</IntrBkSttlmDt><SttlmInf><SttlmMtd>CLRG</SttlmMtd></SttlmInf>\
+         </GrpHdr>{body}</FIToFICstmrCdtTrf></Document>"
+    );
+    let context = Context {
+        sender: Some(to),
+        amount_max: AmountMinor::MAX,
+        numbers_messages: &|_| false,
+    };
+    let Ok(Incoming::Submission(read)) = read(sent.as_bytes(), &Limits::default(), &context) else {
+        panic!("the payment was not read");
+    };
+    let heap = read.submission.heap;
+    let group = |count| ForwardGroup {
+        definition: Definition {
+            kind: MessageKind::CustomerTransfer,
+            version: 8,
+        },
+        count,
+        total: Currency::parse(b"EUR").map(|currency| (1234, currency)),
+        date: Some(date),
+        sender: to,
+        receiver: bic(b"BETAFRPP"),
+    };
+    measure("pacs.008.001.08 passed on, a page each", |out, number| {
+        let message_id = output_message_id(date, to, number);
+        let context = heap_context(&heap).expect("a heap");
+        let transactions = (0..PER_PAGE).map(|_| body.as_bytes());
+        forward(
+            out,
+            &head(message_id.as_str()),
+            &context,
+            &group(PER_PAGE),
+            transactions,
+        );
+    });
+    measure("pacs.008.001.08 passed on, one each", |out, number| {
+        for place in 0..PER_PAGE {
+            let message_id = output_message_id(date, to, number * PER_PAGE + place);
+            let context = heap_context(&heap).expect("a heap");
+            forward(
+                out,
+                &head(message_id.as_str()),
+                &context,
+                &group(1),
+                [body.as_bytes()],
+            );
+        }
     });
 }
 

@@ -41,7 +41,7 @@ pub use cancellation::{
 };
 pub use cash::{Account, BankCode, Direction, Entry, EntryDetail, Page, Totals};
 pub use document::{ENVELOPE_NAMESPACE, Framing, HEADER_NAMESPACE, Head, output_message_id};
-pub use forward::{ForwardContext, ForwardGroup, RecallGroup, forward, forward_recall};
+pub use forward::{ForwardGroup, forward, forward_recall};
 pub use netting::{NetMovement, NettingResult, netting_result};
 pub use notification::{Notification, notification};
 pub use statement::{Balance, BalanceKind, Statement, intraday_report, statement};

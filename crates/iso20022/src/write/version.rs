@@ -164,4 +164,13 @@ mod tests {
         assert_eq!(name(MessageKind::CustomerTransfer, 8), "pacs.008.001.08");
         assert_eq!(name(MessageKind::Cancellation, 11), "camt.056.001.11");
     }
+
+    #[test]
+    fn the_first_generation_names_its_bic_otherwise() {
+        let tag = |kind, version| Definition { kind, version }.bic_tag();
+        assert_eq!(tag(MessageKind::CustomerTransfer, 2), "BIC");
+        assert_eq!(tag(MessageKind::CustomerTransfer, 3), "BICFI");
+        assert_eq!(tag(MessageKind::Cancellation, 1), "BIC");
+        assert_eq!(tag(MessageKind::Cancellation, 2), "BICFI");
+    }
 }

@@ -1,7 +1,9 @@
 //! Payments passed on: the bytes and what the names in them mean.
 
+use clearspan_iso20022::read::heap::{heap_context, transaction};
+use clearspan_iso20022::read::{Context, Incoming, Limits, read};
 use clearspan_iso20022::write::*;
-use clearspan_ledger::message::MessageKind;
+use clearspan_ledger::AmountMinor;
 use quick_xml::events::Event;
 use quick_xml::name::ResolveResult;
 use quick_xml::reader::NsReader;
@@ -27,124 +29,145 @@ const BANK_TRANSFER: &str = "<CdtTrfTxInf><PmtId><EndToEndId>E</EndToEndId><TxId
 <IntrBkSttlmAmt Ccy=\"EUR\">7.5</IntrBkSttlmAmt><IntrBkSttlmDt>2026-11-30</IntrBkSttlmDt>\
 <InstgAgt><FinInstnId><BICFI>ALFADEFF</BICFI></FinInstnId></InstgAgt>\
 <InstdAgt><FinInstnId><BICFI>BETAFRPP</BICFI></FinInstnId></InstdAgt>\
-<Dbtr><FinInstnId><BICFI>ALFADEFF</BICFI></FinInstnId></Dbtr><Cdtr><FinInstnId><BICFI>BETAFRPP</BICFI></FinInstnId></Cdtr>\
-</CdtTrfTxInf>";
+<Dbtr><FinInstnId><BICFI>ALFADEFF</BICFI></FinInstnId></Dbtr>\
+<Cdtr><FinInstnId><BICFI>BETAFRPP</BICFI></FinInstnId></Cdtr></CdtTrfTxInf>";
 
 const RETURN: &str = "<TxInf><RtrId>R1</RtrId><OrgnlTxId>T</OrgnlTxId>\
-<RtrdIntrBkSttlmAmt Ccy=\"EUR\">7.5</RtrdIntrBkSttlmAmt></TxInf>";
+<RtrdIntrBkSttlmAmt Ccy=\"EUR\">7.5</RtrdIntrBkSttlmAmt>\
+<RtrRsnInf><Rsn><Cd>AC04</Cd></Rsn></RtrRsnInf></TxInf>";
 
 const RECALL: &str = "<TxInf><CxlId>C1</CxlId><OrgnlTxId>T</OrgnlTxId>\
 <CxlRsnInf><Rsn><Cd>DUPL</Cd></Rsn></CxlRsnInf></TxInf>";
 
-fn group(kind: MessageKind, version: u8) -> ForwardGroup<'static> {
-    ForwardGroup {
-        definition: Definition { kind, version },
-        count: 1,
-        total: Some((10_000, currency("EUR"))),
-        date: Some(day()),
-        instructing: Some(bic("ALFADEFF")),
-        instructed: Some(bic("BETAFRPP")),
-        payment_type: b"",
-        original_group: b"",
-    }
+const GROUP: &str = "<GrpHdr><MsgId>ALFA-1</MsgId><CreDtTm>2026-11-30T08:00:00Z</CreDtTm><NbOfTxs>1</NbOfTxs>\
+<IntrBkSttlmDt>2026-11-30</IntrBkSttlmDt><SttlmInf><SttlmMtd>CLRG</SttlmMtd></SttlmInf>\
+<PmtTpInf><InstrPrty>NORM</InstrPrty></PmtTpInf><InstgAgt><FinInstnId><BICFI>ALFADEFF</BICFI></FinInstnId></InstgAgt>\
+<InstdAgt><FinInstnId><BICFI>BETAFRPP</BICFI></FinInstnId></InstdAgt></GrpHdr>";
+
+const BARE_GROUP: &str = "<GrpHdr><MsgId>ALFA-2</MsgId><CreDtTm>2026-11-30T08:00:00Z</CreDtTm><NbOfTxs>1</NbOfTxs>\
+<SttlmInf><SttlmMtd>CLRG</SttlmMtd></SttlmInf></GrpHdr>";
+
+const RETURN_GROUP: &str = "<GrpHdr><MsgId>ALFA-3</MsgId><CreDtTm>2026-11-30T08:00:00Z</CreDtTm><NbOfTxs>1</NbOfTxs>\
+<IntrBkSttlmDt>2026-11-30</IntrBkSttlmDt><SttlmInf><SttlmMtd>CLRG</SttlmMtd></SttlmInf>\
+<InstgAgt><FinInstnId><BICFI>ALFADEFF</BICFI></FinInstnId></InstgAgt>\
+<InstdAgt><FinInstnId><BICFI>BETAFRPP</BICFI></FinInstnId></InstdAgt></GrpHdr>\
+<OrgnlGrpInf><OrgnlMsgId>M</OrgnlMsgId><OrgnlMsgNmId>pacs.008.001.08</OrgnlMsgNmId></OrgnlGrpInf>";
+
+const ASSIGNMENT: &str = "<Assgnmt><Id>RECALL-1</Id><Assgnr><Agt><FinInstnId><BICFI>ALFADEFF</BICFI></FinInstnId></Agt></Assgnr>\
+<Assgne><Agt><FinInstnId><BICFI>CLRSDEFF</BICFI></FinInstnId></Agt></Assgne><CreDtTm>2026-11-30T08:00:00Z</CreDtTm></Assgnmt>";
+
+/// The group header with the prefix of [`PREFIXED`].
+fn prefixed_group() -> String {
+    GROUP
+        .replace("</", "<\0")
+        .replace('<', "<p:")
+        .replace("<p:\0", "</p:")
 }
 
-fn write(
-    head: &Head<'_>,
-    prefix: &str,
-    declarations: &str,
-    group: &ForwardGroup<'_>,
-    transactions: &[&str],
-) -> Vec<u8> {
-    let name = format!(
-        "{STEM}{}.001.{:02}",
-        group.definition.kind.name(),
-        group.definition.version
-    );
+/// A message as a sender sends it; `declarations` beside the document's own.
+fn message(name: &str, prefix: &str, declarations: &str, root: &str, content: &str) -> String {
     let colon = if prefix.is_empty() { "" } else { ":" };
-    let attributes = format!(" xmlns{colon}{prefix}=\"{name}\"{declarations}");
-    let context = ForwardContext {
-        prefix,
-        attributes: attributes.as_bytes(),
-    };
-    let mut out = Vec::new();
-    forward(
-        &mut out,
-        head,
-        &context,
-        group,
-        transactions.iter().map(|text| text.as_bytes()),
-    );
-    out
+    let element = |local: &str| format!("{prefix}{colon}{local}");
+    let (document, root) = (element("Document"), element(root));
+    format!(
+        "<{document} xmlns{colon}{prefix}=\"{STEM}{name}\"{declarations}><{root}>{content}</{root}></{document}>"
+    )
 }
 
-fn prefixed(framing: Framing, declarations: &str) -> Vec<u8> {
+/// Reads a message and passes all its transactions on.
+fn pass_on(framing: Framing, sent: &str) -> Vec<u8> {
+    let context = Context {
+        sender: Some(bic("ALFADEFF")),
+        amount_max: AmountMinor::MAX,
+        numbers_messages: &|_| false,
+    };
+    let submission = match read(sent.as_bytes(), &Limits::default(), &context) {
+        Ok(Incoming::Submission(read)) => read.submission,
+        other => panic!("{other:?}\n{sent}"),
+    };
+    let group = ForwardGroup {
+        definition: Definition {
+            kind: submission.kind,
+            version: submission.version,
+        },
+        count: u64::try_from(submission.payments.len()).unwrap(),
+        total: Some((
+            submission
+                .payments
+                .iter()
+                .map(|payment| u128::from(payment.amount.minor()))
+                .sum(),
+            currency("EUR"),
+        )),
+        date: Some(day()),
+        sender: bic("ALFADEFF"),
+        receiver: bic("BETAFRPP"),
+    };
+    let transactions = submission.payments.iter().map(|payment| {
+        transaction(&submission.heap, payment.body_offset, payment.body_len).unwrap()
+    });
     let head = Head {
         to: bic("BETAFRPP"),
         framing,
         ..head("FWD-1")
     };
-    let group = ForwardGroup {
-        payment_type: b"<p:PmtTpInf><p:InstrPrty>NORM</p:InstrPrty></p:PmtTpInf>",
-        ..group(MessageKind::CustomerTransfer, 13)
-    };
-    write(&head, "p", declarations, &group, &[PREFIXED])
+    let mut out = Vec::new();
+    forward(
+        &mut out,
+        &head,
+        &heap_context(&submission.heap).unwrap(),
+        &group,
+        transactions,
+    );
+    out
+}
+
+fn transfers() -> String {
+    let second = TRANSFER
+        .replace("be6f001", "be6f002")
+        .replace("TX-1", "TX-2");
+    let group = GROUP.replace("<NbOfTxs>1", "<NbOfTxs>2");
+    let content = format!("{group}{TRANSFER}\r\n<!-- between -->{second}");
+    message("pacs.008.001.08", "", "", "FIToFICstmrCdtTrf", &content)
+}
+
+fn prefixed(declarations: &str) -> String {
+    let content = format!("{}{PREFIXED}", prefixed_group());
+    message(
+        "pacs.008.001.13",
+        "p",
+        declarations,
+        "FIToFICstmrCdtTrf",
+        &content,
+    )
 }
 
 pub(crate) fn all() -> Vec<(String, Vec<u8>)> {
-    let head = Head {
-        to: bic("BETAFRPP"),
-        ..head("FWD-1")
-    };
-    let transfers = ForwardGroup {
-        count: 2,
-        total: Some((20_000, currency("EUR"))),
-        ..group(MessageKind::CustomerTransfer, 8)
-    };
-    let banks = ForwardGroup {
-        total: Some((750, currency("EUR"))),
-        date: None,
-        instructing: None,
-        instructed: None,
-        ..group(MessageKind::BankTransfer, 8)
-    };
-    let returns = ForwardGroup {
-        total: Some((750, currency("EUR"))),
-        original_group: b"<OrgnlGrpInf><OrgnlMsgId>M</OrgnlMsgId><OrgnlMsgNmId>pacs.008.001.08</OrgnlMsgNmId></OrgnlGrpInf>",
-        ..group(MessageKind::Return, 9)
-    };
-    let recall = RecallGroup {
-        version: 8,
-        count: 1,
-        case: b"<Case><Id>CASE-1</Id><Cretr><Agt><FinInstnId><BICFI>ALFADEFF</BICFI></FinInstnId></Agt></Cretr></Case>",
-        original_group: b"",
-    };
-    let attributes = format!(" xmlns=\"{STEM}camt.056.001.08\"");
-    let context = ForwardContext {
-        prefix: "",
-        attributes: attributes.as_bytes(),
-    };
-    let mut recalled = Vec::new();
-    forward_recall(&mut recalled, &head, &context, &recall, [RECALL.as_bytes()]);
-    vec![
+    let banks = format!("{BARE_GROUP}{BANK_TRANSFER}");
+    let returns = format!("{RETURN_GROUP}{RETURN}");
+    let recall = format!("{ASSIGNMENT}<Undrlyg>{RECALL}</Undrlyg>");
+    [
+        ("pacs.008.001.08", transfers()),
         (
-            "forward-pacs.008.001.08".to_owned(),
-            write(&head, "", "", &transfers, &[TRANSFER, TRANSFER]),
+            "pacs.008.001.13-prefixed",
+            prefixed(" xmlns:o=\"urn:o?a=1&amp;b\""),
         ),
         (
-            "forward-pacs.008.001.13-prefixed".to_owned(),
-            prefixed(Framing::Envelope, " xmlns:o=\"urn:o?a=1&amp;b\""),
+            "pacs.009.001.08",
+            message("pacs.009.001.08", "", "", "FICdtTrf", &banks),
         ),
         (
-            "forward-pacs.009.001.08".to_owned(),
-            write(&head, "", "", &banks, &[BANK_TRANSFER]),
+            "pacs.004.001.09",
+            message("pacs.004.001.09", "", "", "PmtRtr", &returns),
         ),
         (
-            "forward-pacs.004.001.09".to_owned(),
-            write(&head, "", "", &returns, &[RETURN]),
+            "camt.056.001.08",
+            message("camt.056.001.08", "", "", "FIToFIPmtCxlReq", &recall),
         ),
-        ("forward-camt.056.001.08".to_owned(), recalled),
     ]
+    .into_iter()
+    .map(|(name, sent)| (format!("forward-{name}"), pass_on(Framing::Envelope, &sent)))
+    .collect()
 }
 
 /// Names with their namespaces, attributes and texts of every element from `local` on, that is of the transactions.
@@ -182,55 +205,69 @@ fn meaning(xml: &[u8], local: &str) -> Vec<String> {
 fn transactions_are_byte_exact() {
     for (name, document) in all() {
         let document = String::from_utf8(document).unwrap();
-        let contained = [TRANSFER, PREFIXED, BANK_TRANSFER, RETURN, RECALL]
-            .iter()
-            .any(|text| document.contains(text));
-        assert!(contained, "{name}");
+        let bodies = [TRANSFER, PREFIXED, BANK_TRANSFER, RETURN, RECALL];
+        assert!(bodies.iter().any(|body| document.contains(body)), "{name}");
     }
-    let (_, twice) = all().swap_remove(0);
-    assert_eq!(
-        String::from_utf8(twice).unwrap().matches(TRANSFER).count(),
-        2
-    );
 }
 
 #[test]
 fn names_mean_what_they_meant() {
-    let namespace = format!("{STEM}pacs.008.001.13");
     // As sent: with and without a default namespace beside the prefix.
-    for default in ["", "urn:scheme:envelope"] {
-        let declared = if default.is_empty() {
-            String::new()
-        } else {
-            format!(" xmlns=\"{default}\"")
-        };
-        let sent = format!(
-            "<p:Document xmlns:p=\"{namespace}\" xmlns:o=\"urn:o\"{declared}>{PREFIXED}</p:Document>"
-        );
-        let declarations = format!(" xmlns:o=\"urn:o\"{declared} xml:lang=\"de\"");
+    for default in ["", " xmlns=\"urn:scheme:envelope\""] {
+        let sent = prefixed(&format!(" xmlns:o=\"urn:o\"{default} xml:lang=\"de\""));
         for framing in [Framing::Envelope, Framing::Bare] {
-            let forwarded = prefixed(framing, &declarations);
+            let forwarded = pass_on(framing, &sent);
             assert_eq!(
                 meaning(&forwarded, "CdtTrfTxInf"),
                 meaning(sent.as_bytes(), "CdtTrfTxInf")
+            );
+            assert!(
+                String::from_utf8(forwarded)
+                    .unwrap()
+                    .contains(" xml:lang=\"de\"")
             );
         }
     }
 }
 
 #[test]
-fn old_versions_keep_their_names() {
-    let old = write(
-        &head("F"),
+fn what_is_passed_on_reads_as_what_was_sent() {
+    let context = Context {
+        sender: Some(bic("ALFADEFF")),
+        amount_max: AmountMinor::MAX,
+        numbers_messages: &|_| false,
+    };
+    let records = |text: &[u8]| match read(text, &Limits::default(), &context) {
+        Ok(Incoming::Submission(read)) => (read.submission.faults, read.submission.payments),
+        other => panic!("{other:?}"),
+    };
+    let sent = transfers();
+    let (faults, before) = records(sent.as_bytes());
+    let (faults_after, after) = records(&pass_on(Framing::Bare, &sent));
+    assert_eq!(faults, faults_after);
+    assert_eq!(before.len(), 2);
+    for (before, after) in before.iter().zip(&after) {
+        assert_eq!(before.content_digest, after.content_digest);
+        assert_eq!(before.id, after.id);
+        assert_eq!(before.amount, after.amount);
+        assert_eq!(before.receiver, after.receiver);
+        assert_eq!(before.date, after.date);
+        assert_eq!(before.faults, after.faults);
+    }
+}
+
+#[test]
+fn what_stood_in_the_transactions_is_not_said_twice() {
+    let sent = message(
+        "pacs.009.001.08",
         "",
         "",
-        &group(MessageKind::BankTransfer, 2),
-        &[],
+        "FICdtTrf",
+        &format!("{BARE_GROUP}{BANK_TRANSFER}"),
     );
-    let old = String::from_utf8(old).unwrap();
-    assert!(old.contains("<FinInstnCdtTrf><GrpHdr>"), "{old}");
-    assert!(
-        old.contains("<InstgAgt><FinInstnId><BIC>ALFADEFFXXX</BIC>"),
-        "{old}"
-    );
+    let forwarded = String::from_utf8(pass_on(Framing::Bare, &sent)).unwrap();
+    for once in ["<InstgAgt>", "<InstdAgt>", "<IntrBkSttlmDt>"] {
+        assert_eq!(forwarded.matches(once).count(), 1, "{once}");
+    }
+    assert!(forwarded.contains("<CtrlSum>7.50</CtrlSum>"), "{forwarded}");
 }
