@@ -6,7 +6,7 @@ mod rules;
 use clearspan_ledger::message::{PaymentRecord, Submission};
 use clearspan_ledger::{AmountMinor, Bic, Reason};
 
-use super::{Context, Fault, Incoming, Limits, Submitted, read};
+use super::{Context, Fault, Incoming, Limits, Submitted, heap, read};
 
 const BANK: &str = "<FinInstnId><BICFI>ALFADEFF</BICFI></FinInstnId>";
 const PARTY: &str = "<Nm>Somebody</Nm>";
@@ -114,8 +114,7 @@ fn a_package_is_read() {
             Some("2026-11-30")
         );
         let body =
-            super::heap::transaction(&submission.heap, payment.body_offset, payment.body_len)
-                .unwrap();
+            heap::transaction(&submission.heap, payment.body_offset, payment.body_len).unwrap();
         assert_eq!(
             std::str::from_utf8(body).unwrap(),
             transaction(number, "10.00")
