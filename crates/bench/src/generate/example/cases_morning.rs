@@ -272,7 +272,7 @@ fn queue(day: &mut Example) {
         xml.into_bytes(),
         Some(&cancellation),
         0,
-        Answer::Accepted,
+        Answer::Refused("NOOR"),
         [
             "ALFA cancels a payment that it never sent",
             "camt.029 RJCR NOOR",
