@@ -60,11 +60,7 @@ fn package(pretty: bool, prefix: &str) -> String {
 }
 
 /// The best of many runs, in which neither side waits for the other core.
-#[expect(
-    clippy::disallowed_types,
-    clippy::disallowed_methods,
-    reason = "a bench measures time"
-)]
+#[expect(clippy::disallowed_methods, reason = "a bench measures time")]
 fn best(mut run: impl FnMut()) -> Duration {
     let mut best = Duration::MAX;
     for _ in 0..60 {

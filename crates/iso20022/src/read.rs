@@ -53,7 +53,7 @@ pub struct Limits {
     pub text_max_bytes: usize,
     /// Payments, requests or reports of one message: the largest package is 5,000.
     pub payments_max: usize,
-    /// Notes kept for the log; faults beyond it count, but are not described.
+    /// Notes kept for the log, at least one; faults beyond it count, but are not described.
     pub notes_max: usize,
 }
 

@@ -169,10 +169,7 @@ impl<'a> Scanner<'a> {
         let mut names: [&[u8]; 3] = [b"version", b"encoding", b"standalone"];
         while self.skip_blank() && self.at < end {
             let attribute = self.attribute()?;
-            let known = names
-                .iter_mut()
-                .skip_while(|name| **name != attribute.name)
-                .next();
+            let known = names.iter_mut().find(|name| **name == attribute.name);
             let Some(name) = known else {
                 return self.bad(attribute.at, "an unknown part of the XML declaration");
             };
@@ -219,10 +216,7 @@ impl<'a> Scanner<'a> {
         }
         let blank = matches!(self.bytes.get(at), None | Some(b'<'));
         if !blank {
-            loop {
-                let Some(&byte) = self.bytes.get(at) else {
-                    break;
-                };
+            while let Some(&byte) = self.bytes.get(at) {
                 if class(byte) & STOP != 0 {
                     match byte {
                         b'<' => break,

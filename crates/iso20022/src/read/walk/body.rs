@@ -1,0 +1,134 @@
+//! Transactions' own bytes and hashes, and the end of the message.
+
+use std::mem;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::place::{End, Here, Lines, fault};
+use super::{Definition, Fault, Frame, Incoming, Note, Stop, Walk, heap};
+
+impl<'a> Walk<'a, '_> {
+    // The heap begins with what surrounds the first transaction; every transaction's bytes follow.
+    pub(super) fn begin_body(&mut self, frame: &Frame<'a>) -> Result<(), Stop> {
+        let first = self.heap.is_empty();
+        if matches!(
+            self.gather.definition,
+            Some((Definition::Status | Definition::Report, _))
+        ) {
+            return Ok(());
+        }
+        // Transactions of a cancellation have different parents, which may declare different prefixes.
+        if first || matches!(self.gather.definition, Some((Definition::Cancellation, _))) {
+            let mut context = Vec::new();
+            let mut inherited: Vec<(&[u8], &[u8])> = Vec::new();
+            for (at, name, value) in self.inherited.iter().rev() {
+                if *at < self.frames.len() && !inherited.iter().any(|(known, _)| known == name) {
+                    inherited.push((name, value));
+                }
+            }
+            let parts = heap::Parts {
+                namespace: self.names.uri(self.namespace),
+                prefix: frame.name.get(..frame.colon).unwrap_or_default(),
+                declarations: &self.names.in_scope(frame.declarations),
+                inherited: &inherited,
+                group_header: self
+                    .bytes
+                    .get(self.group_header.0..self.group_header.1)
+                    .unwrap_or_default(),
+                original_group: self
+                    .bytes
+                    .get(self.original_group.0..self.original_group.1)
+                    .unwrap_or_default(),
+            };
+            if heap::push_context(&mut context, &parts).is_none() {
+                return Err(self.stop("a longer namespace than one may be"));
+            }
+            if first {
+                // What is left of the message is about what the transactions take.
+                self.heap
+                    .reserve(context.len() + self.bytes.len().saturating_sub(frame.at));
+                self.heap.append(&mut context);
+            } else if !self.heap.starts_with(&context) {
+                return Err(
+                    self.stop("transactions of one message under different namespace declarations")
+                );
+            }
+        }
+        self.body = self.heap.len();
+        Ok(())
+    }
+
+    pub(super) fn end_body(&mut self) -> Result<(), Stop> {
+        self.in_transaction = false;
+        let Some(frame) = self.frames.last() else {
+            return Ok(());
+        };
+        let content_digest = xxh3_64(&self.canonical);
+        // The identifiers stand before the content in the message's hash; their length keeps the two apart.
+        let len = u64::try_from(self.identifiers.len()).unwrap_or(u64::MAX);
+        self.hasher.update(&len.to_le_bytes());
+        self.hasher.update(&self.identifiers);
+        self.hasher.update(&self.canonical);
+        self.canonical.clear();
+        let mut body = (0, 0);
+        if !matches!(
+            self.gather.definition,
+            Some((Definition::Status | Definition::Report, _))
+        ) {
+            self.heap.extend_from_slice(
+                self.bytes
+                    .get(frame.at..self.scanner.position())
+                    .unwrap_or_default(),
+            );
+            let place = (
+                u32::try_from(self.body),
+                u32::try_from(self.heap.len() - self.body),
+            );
+            let (Ok(offset), Ok(len)) = place else {
+                return Err(self.stop("larger than one message may be"));
+            };
+            body = (offset, len);
+        }
+        let here = Here {
+            frames: &self.frames,
+            at: frame.at,
+            before: self.gather.count_read(),
+        };
+        self.gather.close_transaction(content_digest, body, &here);
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> Result<Incoming, Box<Fault>> {
+        let end = End {
+            at: self.bytes.len(),
+        };
+        if let Some(name) = &self.message_name {
+            self.gather.compare_header(name, &end);
+        }
+        let digest = self.digest.unwrap_or(0);
+        // Room that was reserved for what is not part of a transaction.
+        self.heap.shrink_to_fit();
+        match self.gather.finish(digest, mem::take(&mut self.heap), &end) {
+            Ok((Incoming::Submission(mut submitted), mut marks)) => {
+                marks.sort_by_key(|mark| mark.at);
+                let mut lines = Lines::new(self.bytes);
+                submitted.notes.extend(marks.into_iter().map(|mark| Note {
+                    payment: mark.payment,
+                    reason: mark.reason,
+                    line: lines.place(mark.at).0,
+                    path: mark.path,
+                    detail: mark.detail,
+                }));
+                Ok(Incoming::Submission(submitted))
+            }
+            Ok((request, _)) => Ok(request),
+            Err(stop) => Err(fault(
+                self.bytes,
+                stop,
+                &mut self.gather,
+                self.message_name.take(),
+                "/Document",
+            )),
+        }
+    }
+}
