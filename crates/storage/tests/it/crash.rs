@@ -12,7 +12,7 @@ use clearspan_storage::{
     CRASH_AT, CRASH_POINTS, DataDir, Layout, Log, Package, PackageOptions, PackageStore, Snapshots,
 };
 
-use crate::support::{ONE, new_dir, open, read, small};
+use crate::support::{self, ONE, data_dir, new_dir, open, open_log, open_packages, read, small};
 
 const DIR: &str = "CLEARSPAN_TEST_DIR";
 const WORK: &str = "CLEARSPAN_TEST_WORK";
@@ -31,13 +31,13 @@ fn child() {
 
 /// A node in small: an entry, its package, now and then a snapshot and a cut. Says what it would have acknowledged.
 fn rounds(dir: &str) {
-    let data = DataDir::open(Layout::under(dir)).unwrap();
-    let mut log = Log::open(&data, small()).unwrap();
+    let data = data_dir(&Layout::under(dir));
+    let mut log = open_log(&data, small()).unwrap();
     let options = PackageOptions {
         reserve_bytes: 0,
         ..PackageOptions::default()
     };
-    let packages = PackageStore::open(&data, options).unwrap();
+    let packages = open_packages(&data, options);
     let snapshots = Snapshots::open(&data);
     for index in 1..=ROUNDS {
         log.append(&[append(ONE, 1, index..=index, 3000)]).unwrap();
@@ -63,8 +63,8 @@ fn rounds(dir: &str) {
 
 /// A log whose end is replaced by a shorter one.
 fn shrink(dir: &str) {
-    let data = DataDir::open(Layout::under(dir)).unwrap();
-    let mut log = Log::open(&data, small()).unwrap();
+    let data = data_dir(&Layout::under(dir));
+    let mut log = open_log(&data, small()).unwrap();
     log.append(&[append(ONE, 1, 1..=10, 100)]).unwrap();
     say("acked 10");
     log.append(&[append(ONE, 2, 5..=5, 100)]).unwrap();
@@ -91,13 +91,13 @@ fn mark(index: u64) -> SnapshotMark {
 }
 
 fn run(layout: &Layout, work: &str, crash_at: &str) -> Output {
-    Command::new(env::current_exe().unwrap())
-        .args(["--exact", "crash::child", "--nocapture"])
-        .env(DIR, &layout.root)
-        .env(WORK, work)
-        .env(CRASH_AT, crash_at)
-        .output()
-        .unwrap()
+    support::run(
+        Command::new(env::current_exe().unwrap())
+            .args(["--exact", "crash::child", "--nocapture"])
+            .env(DIR, &layout.root)
+            .env(WORK, work)
+            .env(CRASH_AT, crash_at),
+    )
 }
 
 fn said(output: &Output, what: &str) -> u64 {
@@ -133,7 +133,7 @@ fn a_kill_at_any_point_loses_nothing_acknowledged() {
             assert_eq!(read(&held.log, ONE), expected, "{at}");
             drop(held);
             // What the log no longer holds is in a whole snapshot.
-            let data = DataDir::open(layout.clone()).unwrap();
+            let data = data_dir(&layout);
             let newest = Snapshots::open(&data).list(ONE).unwrap();
             let newest = newest
                 .first()
@@ -147,7 +147,7 @@ fn a_kill_at_any_point_loses_nothing_acknowledged() {
                 reserve_bytes: 0,
                 ..PackageOptions::default()
             };
-            let packages = PackageStore::open(&data, options).unwrap();
+            let packages = open_packages(&data, options);
             for number in 1..=newest {
                 assert_eq!(
                     packages.get(ONE, number).unwrap(),

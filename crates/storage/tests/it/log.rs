@@ -5,13 +5,15 @@ use clearspan_replica::conformance::{self, append};
 use clearspan_replica::{Append, HardState, LogError, LogPosition, LogStore, ShardId};
 use clearspan_storage::{DataDir, Log};
 
-use crate::support::{ONE, TWO, Volume, contents, copy_dir, log_files, new_dir, open, read, small};
+use crate::support::{
+    ONE, TWO, Volume, contents, copy_dir, data_dir, log_files, new_dir, open, open_log, read, small,
+};
 
 #[test]
 fn passes_the_suite() {
     let (_dir, layout) = new_dir();
-    let data = DataDir::open(layout).unwrap();
-    let mut log = Some(Log::open(&data, small()).unwrap());
+    let data = data_dir(&layout);
+    let mut log = Some(open_log(&data, small()).unwrap());
     // The suite hands back the log it had; the engine under it must close before it opens again.
     struct Reopening<'a>(&'a DataDir, Option<Log>);
     impl LogStore for Reopening<'_> {
@@ -43,7 +45,7 @@ fn passes_the_suite() {
     let mut reopening = Reopening(&data, log.take());
     conformance::check(&mut reopening, &mut |open| {
         drop(open.1.take());
-        Reopening(open.0, Some(Log::open(open.0, small()).unwrap()))
+        Reopening(open.0, Some(open_log(open.0, small()).unwrap()))
     });
 }
 

@@ -3,7 +3,7 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use clearspan_storage::{DataDir, Layout, Package, PackageError, PackageOptions, PackageStore};
 
-use crate::support::{ONE, TWO, Volume, new_dir};
+use crate::support::{ONE, TWO, Volume, data_dir, new_dir, open_packages};
 
 fn options() -> PackageOptions {
     PackageOptions {
@@ -27,8 +27,8 @@ fn package(shard: clearspan_replica::ShardId, number: u64, length: usize) -> Pac
 }
 
 fn open(layout: &Layout) -> (DataDir, PackageStore) {
-    let data = DataDir::open(layout.clone()).unwrap();
-    let store = PackageStore::open(&data, options()).unwrap();
+    let data = data_dir(&layout);
+    let store = open_packages(&data, options());
     (data, store)
 }
 
@@ -81,14 +81,14 @@ fn retention_removes_through_a_number_and_no_further() {
 #[test]
 fn a_full_volume_is_refused_and_recovers() {
     let (_dir, layout) = new_dir();
-    let data = DataDir::open(layout).unwrap();
+    let data = data_dir(&layout);
     let volume = Volume::new(1000);
     let options = PackageOptions {
         free_space: volume.clone(),
         reserve_bytes: 500,
         ..PackageOptions::default()
     };
-    let store = PackageStore::open(&data, options).unwrap();
+    let store = open_packages(&data, options);
     let batch = [package(ONE, 1, 1000)];
     let refused = store.put(&batch).unwrap_err();
     assert!(matches!(

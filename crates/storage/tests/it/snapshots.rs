@@ -4,7 +4,7 @@ use std::io::Read;
 use clearspan_replica::{LogPosition, MemberId, Membership, SnapshotMark};
 use clearspan_storage::{ClusterId, DataDir, Layout, SnapshotError, Snapshots};
 
-use crate::support::{ONE, TWO, identity, new_dir};
+use crate::support::{ONE, TWO, data_dir, identity, new_dir};
 
 fn mark(index: u64) -> SnapshotMark {
     let member = |number| MemberId::new(number).unwrap();
@@ -37,7 +37,7 @@ fn write(snapshots: &Snapshots, index: u64) -> std::path::PathBuf {
 }
 
 fn open(layout: &Layout) -> (DataDir, Snapshots) {
-    let data = DataDir::open(layout.clone()).unwrap();
+    let data = data_dir(&layout);
     let snapshots = Snapshots::open(&data);
     (data, snapshots)
 }

@@ -3,11 +3,15 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
-use clearspan_replica::{Entry, LogStore, ShardId};
-use clearspan_storage::{ClusterId, DataDir, FreeSpace, Identity, Layout, Log, LogOptions, NodeId};
+use clearspan_replica::{Entry, LogError, LogStore, ShardId};
+use clearspan_storage::{
+    ClusterId, DataDir, FreeSpace, Identity, Layout, Log, LogOptions, NodeId, PackageOptions,
+    PackageStore,
+};
 use tempfile::TempDir;
 
 pub(crate) const ONE: ShardId = ShardId::new(0);
@@ -45,15 +49,42 @@ pub(crate) struct Open {
     _data: DataDir,
 }
 
-pub(crate) fn open(
-    layout: &Layout,
-    options: LogOptions,
-) -> Result<Open, clearspan_replica::LogError> {
-    let data = DataDir::open(layout.clone()).unwrap();
+pub(crate) fn open(layout: &Layout, options: LogOptions) -> Result<Open, LogError> {
+    let data = data_dir(layout);
     Ok(Open {
-        log: Log::open(&data, options)?,
+        log: open_log(&data, options)?,
         _data: data,
     })
+}
+
+/// A child shares its parent's locks from its fork to its exec. So nothing is locked while one is started.
+static STARTING: RwLock<()> = RwLock::new(());
+
+pub(crate) fn data_dir(layout: &Layout) -> DataDir {
+    let _no_child = STARTING.read().unwrap_or_else(PoisonError::into_inner);
+    DataDir::open(layout.clone()).unwrap()
+}
+
+pub(crate) fn open_log(data: &DataDir, options: LogOptions) -> Result<Log, LogError> {
+    let _no_child = STARTING.read().unwrap_or_else(PoisonError::into_inner);
+    Log::open(data, options)
+}
+
+pub(crate) fn open_packages(data: &DataDir, options: PackageOptions) -> PackageStore {
+    let _no_child = STARTING.read().unwrap_or_else(PoisonError::into_inner);
+    PackageStore::open(data, options).unwrap()
+}
+
+pub(crate) fn run(command: &mut Command) -> Output {
+    let child = {
+        let _alone = STARTING.write().unwrap_or_else(PoisonError::into_inner);
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    child.wait_with_output().unwrap()
 }
 
 pub(crate) fn read(log: &Log, shard: ShardId) -> Vec<Entry> {
