@@ -3,6 +3,7 @@
 use crate::directory::AccountPlace;
 use crate::entry::{Command, Entry, Genesis};
 use crate::layout::layout;
+use crate::message::Submission;
 use crate::state::{DayState, Ledger, Outbound};
 use crate::stream::ItemBody;
 use crate::{Bic, LogIndex, MessageNo, Reason, ShardId};
@@ -14,6 +15,8 @@ pub struct Outcome {
     pub index: LogIndex,
     /// The answer.
     pub reply: Reply,
+    /// Messages that waited for a missing number and were taken in by this entry: their packages are to be stored now.
+    pub released: Vec<(MessageNo, Submission)>,
 }
 
 /// The answer to a command.
@@ -161,6 +164,7 @@ impl Ledger {
         Outcome {
             index: entry.index,
             reply,
+            released: std::mem::take(&mut self.released),
         }
     }
 

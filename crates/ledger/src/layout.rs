@@ -228,9 +228,10 @@ impl Layout for String {
     }
 }
 
-/// States the order of fields of a struct, or the tags and fields of an enum's variants.
+/// States the order of fields of a struct, or the tags and fields of an enum's variants. After a semicolon stand fields
+/// that only pass through while an entry is applied and are empty otherwise.
 macro_rules! layout {
-    (struct $name:ident { $($field:ident),* $(,)? }) => {
+    (struct $name:ident { $($field:ident),* $(,)? $(; $($passing:ident),+)? }) => {
         impl $crate::layout::Layout for $name {
             #[inline]
             fn put<S: $crate::layout::Sink>(&self, sink: &mut S) {
@@ -238,7 +239,10 @@ macro_rules! layout {
             }
             #[inline]
             fn take<S: $crate::layout::Source>(source: &mut S) -> Result<Self, S::Error> {
-                Ok(Self { $( $field: $crate::layout::Layout::take(source)?, )* })
+                Ok(Self {
+                    $( $field: $crate::layout::Layout::take(source)?, )*
+                    $( $( $passing: Default::default(), )+ )?
+                })
             }
         }
     };

@@ -6,7 +6,7 @@ use crate::directory::{AccountPlace, Directory};
 use crate::entry::{ChannelMessage, Genesis};
 use crate::gross::Finality;
 use crate::member::{CycleRecord, waiting_net};
-use crate::message::{Class, SettlementTimes};
+use crate::message::{Class, MessageKind, Settlement, SettlementTimes};
 use crate::state::{CancelAnswer, Ledger, Totals};
 use crate::stream::Stream;
 use crate::{
@@ -55,6 +55,40 @@ pub struct PaymentView {
     pub times: Option<SettlementTimes>,
     /// An earlier payment of the same sender and day with the same content under another key (rule R3: flagged).
     pub same_content_as: Option<PaymentNo>,
+}
+
+/// One payment of a cycle's set: what receipts and certificates say of it, without the look-ups of a [`PaymentView`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CyclePayment {
+    /// Its number in its sender's home shard.
+    pub payment: PaymentNo,
+    /// Its key.
+    pub id: PaymentId,
+    /// The message it came with.
+    pub message: MessageNo,
+    /// Its place in that message, from 0.
+    pub position: u32,
+    /// Who pays.
+    pub sender: ParticipantId,
+    /// Who is paid.
+    pub receiver: ParticipantId,
+    /// Place of its currency in the directory's list.
+    pub currency_place: u8,
+    /// Amount.
+    pub amount: AmountMinor,
+    /// Whether the cycle settled it; else it stayed in line.
+    pub settled: bool,
+}
+
+/// Where an unsettled payment that is to be netted stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NettingState {
+    /// It waits for its first cycle.
+    Waiting,
+    /// It is in the set of the running cycle.
+    Running,
+    /// A cycle has left it in line for lack of funds; it waits for the next.
+    Dropped,
 }
 
 impl Ledger {
@@ -430,6 +464,108 @@ impl Ledger {
         })
     }
 
+    /// As [`Ledger::cycle_set`], with less about each payment: for passes over millions.
+    pub fn cycle_payments(&self, cycle: CycleNumber) -> impl Iterator<Item = CyclePayment> {
+        let record = self.cycles.get(&cycle);
+        let book = record.and_then(|record| self.days.iter().find(|book| book.date == record.date));
+        book.zip(record)
+            .into_iter()
+            .flat_map(move |(book, record)| {
+                book.messages()
+                    .take_while(move |(_, message)| message.first_payment < record.cut_below)
+                    .flat_map(move |(number, message)| netted_of(book, cycle, number, message))
+            })
+    }
+
+    /// As [`Ledger::cycle_part`], with less about each payment.
+    pub fn cycle_payments_of(
+        &self,
+        cycle: CycleNumber,
+        message: MessageNo,
+    ) -> impl Iterator<Item = CyclePayment> {
+        let record = self.cycles.get(&cycle);
+        let book = record.and_then(|record| self.days.iter().find(|book| book.date == record.date));
+        book.zip(record)
+            .and_then(|(book, record)| Some((book, record, book.message(message)?)))
+            .filter(|(_, record, part)| part.first_payment < record.cut_below)
+            .into_iter()
+            .flat_map(move |(book, _, part)| netted_of(book, cycle, message, part))
+    }
+
+    /// Payments of one list of [`CycleCredits`] (ascending, of that cycle) with what their receipts say of them.
+    pub fn credited<'a>(
+        &'a self,
+        cycle: CycleNumber,
+        payments: &'a [PaymentNo],
+    ) -> impl Iterator<Item = CyclePayment> + 'a {
+        let book = self
+            .cycles
+            .get(&cycle)
+            .and_then(|record| self.days.iter().find(|book| book.date == record.date));
+        // Neighbours mostly come from one message, so its record is looked up once for all of them.
+        let mut known: Option<(u64, MessageNo, &MessageRecord)> = None;
+        payments.iter().filter_map(move |&payment| {
+            let book = book?;
+            let (message, record) = match known {
+                Some((end, message, record)) if payment.get() < end => (message, record),
+                _ => {
+                    let (message, record) = book.message_of(payment)?;
+                    let end = record.first_payment.get() + u64::from(record.numbered());
+                    known = Some((end, message, record));
+                    (message, record)
+                }
+            };
+            let slot = book.slot(payment)?;
+            cycle_payment(book, message, record, payment, slot, true)
+        })
+    }
+
+    /// Where a payment stands that waits for netting; `None` when it does not.
+    #[must_use]
+    pub fn netting_state(&self, payment: PaymentNo) -> Option<NettingState> {
+        let slot = self.book_of(payment)?.slot(payment)?;
+        if slot.status != PaymentStatus::Netting {
+            return None;
+        }
+        let in_set = |cut_below: PaymentNo| payment < cut_below;
+        Some(
+            if self
+                .running
+                .as_ref()
+                .is_some_and(|running| in_set(running.cut_below))
+            {
+                NettingState::Running
+            } else if self
+                .cycles
+                .values()
+                .next_back()
+                .is_some_and(|record| in_set(record.cut_below))
+            {
+                NettingState::Dropped
+            } else {
+                NettingState::Waiting
+            },
+        )
+    }
+
+    /// The business date of a message within retention.
+    #[must_use]
+    pub fn message_date(&self, message: MessageNo) -> Option<BusinessDate> {
+        self.days
+            .iter()
+            .rev()
+            .find(|book| book.message(message).is_some())
+            .map(|book| book.date)
+    }
+
+    /// The first output number of a home participant after its last statements: where its next ones begin.
+    #[must_use]
+    pub fn day_first_number(&self, participant: ParticipantId) -> Option<u64> {
+        self.members
+            .get(&participant)
+            .map(|member| member.stream.day_first_number)
+    }
+
     /// The payments of this shard's senders that a cycle settled, bucketed by receiver and currency place: for the
     /// receivers' receipts. Keys ascend; payments ascend within a key.
     #[must_use]
@@ -551,6 +687,11 @@ fn slot_in_cycle(
     if book.gross(payment).is_some() {
         return None;
     }
+    netted_slot(slot, cycle)
+}
+
+/// The same for a payment that is known to settle by netting.
+fn netted_slot(slot: &Slot, cycle: CycleNumber) -> Option<bool> {
     match slot.status {
         PaymentStatus::Settled if slot.cycle() == cycle => Some(true),
         PaymentStatus::Settled => (slot.cycle() > cycle).then_some(false),
@@ -559,6 +700,46 @@ fn slot_in_cycle(
         PaymentStatus::Ended | PaymentStatus::Cancelled => (slot.cycle() >= cycle).then_some(false),
         PaymentStatus::Refused | PaymentStatus::Queued | PaymentStatus::Claiming => None,
     }
+}
+
+/// A message's payments that were in a cycle's set.
+fn netted_of<'a>(
+    book: &'a DayBook,
+    cycle: CycleNumber,
+    message: MessageNo,
+    record: &'a MessageRecord,
+) -> impl Iterator<Item = CyclePayment> + 'a {
+    // A message settles one way: what came to settle gross is in no cycle, so no payment of it is looked at.
+    let gross =
+        record.kind == MessageKind::Return || matches!(record.settlement, Settlement::Gross { .. });
+    let count = if gross { 0 } else { record.numbered() };
+    (0..u64::from(count)).filter_map(move |at| {
+        let payment = PaymentNo::new(record.first_payment.get() + at);
+        let slot = book.slot(payment)?;
+        let settled = netted_slot(slot, cycle)?;
+        cycle_payment(book, message, record, payment, slot, settled)
+    })
+}
+
+fn cycle_payment(
+    book: &DayBook,
+    message: MessageNo,
+    record: &MessageRecord,
+    payment: PaymentNo,
+    slot: &Slot,
+    settled: bool,
+) -> Option<CyclePayment> {
+    Some(CyclePayment {
+        payment,
+        id: book.id(payment)?,
+        message,
+        position: u32::try_from(payment.get() - record.first_payment.get()).ok()?,
+        sender: record.sender,
+        receiver: slot.receiver,
+        currency_place: slot.currency_place,
+        amount: slot.amount,
+        settled,
+    })
 }
 
 /// A cycle's settled payments by receiver and currency.

@@ -52,11 +52,13 @@ pub struct Ledger {
     pub(crate) running: Option<MemberCycle>,
     pub(crate) cycles: BTreeMap<CycleNumber, CycleRecord>,
     pub(crate) coordinator: Coordinator,
+    /// Held messages that the entry at hand has taken in; empty between entries, so no part of the layout.
+    pub(crate) released: Vec<(MessageNo, Submission)>,
 }
 
 layout!(struct Ledger {
     genesis, index, now, digest, directory, accounts, members, days, day, early_ends, next_payment, next_message, waiting, timers,
-    gap_timers, claims, returned, cancellations, inbound, outbound, totals, last_cut, running, cycles, coordinator
+    gap_timers, claims, returned, cancellations, inbound, outbound, totals, last_cut, running, cycles, coordinator; released
 });
 
 /// What the home shard keeps of a participant besides accounts.

@@ -268,7 +268,7 @@ impl Ledger {
                 submission.heap.len() as u64 + submission.payments.len() as u64 * 96,
             );
             member.next_sequence = next + 1;
-            self.take_in(sender, &submission, ReasonSet::EMPTY);
+            self.take_released(sender, submission, ReasonSet::EMPTY);
         }
         self.disarm_gap_timers(sender);
         if self
@@ -277,6 +277,13 @@ impl Ledger {
             .is_some_and(|member| !member.held.is_empty())
         {
             self.arm_gap_timer(sender);
+        }
+    }
+
+    /// Takes in a message that waited, and tells the outcome so that its package is stored.
+    fn take_released(&mut self, sender: ParticipantId, submission: Submission, more: ReasonSet) {
+        if let Reply::Taken { message, .. } = self.take_in(sender, &submission, more) {
+            self.released.push((message, submission));
         }
     }
 
@@ -364,8 +371,8 @@ impl Ledger {
                 .get_mut(&sender)
                 .map(|member| std::mem::take(&mut member.held))
                 .unwrap_or_default();
-            for submission in held.values() {
-                self.take_in(sender, submission, Reason::DayClosed.into());
+            for submission in held.into_values() {
+                self.take_released(sender, submission, Reason::DayClosed.into());
             }
             self.disarm_gap_timers(sender);
         }

@@ -1,3 +1,6 @@
-//! Drives the replicas of all shards of one process; gateway, pump, outbox.
+//! A node: it drives the replicas and ledgers of all its shards, takes messages in, and puts documents out.
 
 #![forbid(unsafe_code)]
+
+pub mod clock;
+pub mod engine;

@@ -1,0 +1,385 @@
+//! A node with all its shards in one process: replicas, ledgers, log and packages, and the pump between the shards.
+//!
+//! One core thread steps every shard's replica and applies what is committed. The log has a thread of its own, which makes
+//! everything at hand durable with one fsync while the core goes on; so have packages and snapshots. A reply leaves only
+//! after its entry is durable and applied.
+
+mod apply;
+mod core;
+mod log_writer;
+mod package_writer;
+mod recover;
+mod shared;
+mod snapshotter;
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use bytes::Bytes;
+use clearspan_ledger::entry::Command;
+use clearspan_ledger::{Ledger, MessageNo, Outcome, ShardId};
+use clearspan_storage::{DataDirError, LogOptions, PackageError, PackageOptions, SnapshotError};
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use crate::clock::Clock;
+use shared::Shared;
+
+pub use shared::Reading;
+
+/// How a node keeps its data.
+#[derive(Debug, Default)]
+pub struct EngineOptions {
+    /// The log's files.
+    pub log: LogOptions,
+    /// The package store.
+    pub packages: PackageOptions,
+    /// Where time comes from.
+    pub clock: Clock,
+    /// A snapshot of a shard is taken once this many bytes were applied since its last one.
+    pub snapshot_after_bytes: u64,
+}
+
+impl EngineOptions {
+    /// The usual settings: a snapshot per 256 MiB of log, so that a restart replays a few seconds' work at most.
+    #[must_use]
+    pub fn usual() -> Self {
+        Self {
+            snapshot_after_bytes: 256 << 20,
+            ..Self::default()
+        }
+    }
+}
+
+/// Why a node cannot start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The data directory cannot be used.
+    #[error("open the data directory")]
+    DataDir(#[from] DataDirError),
+    /// The log cannot be used as it is.
+    #[error("open the log")]
+    Log(#[from] clearspan_replica::LogError),
+    /// The package store cannot be used.
+    #[error("open the package store")]
+    Packages(#[from] PackageError),
+    /// Snapshots cannot be read or written.
+    #[error("read the snapshots of shard {shard}")]
+    Snapshots {
+        /// Whose.
+        shard: u16,
+        /// Why.
+        source: SnapshotError,
+    },
+    /// A snapshot's body is not a ledger's state.
+    #[error("read the snapshot {path}")]
+    SnapshotBody {
+        /// Where it lies.
+        path: std::path::PathBuf,
+        /// Why.
+        source: clearspan_codec::DecodeError,
+    },
+    /// A snapshot's body cannot be read.
+    #[error("read the snapshot {path}")]
+    SnapshotRead {
+        /// Where it lies.
+        path: std::path::PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Log and snapshot of a shard do not fit together.
+    #[error("start the replica of shard {shard}")]
+    Replica {
+        /// Whose.
+        shard: u16,
+        /// Why.
+        source: clearspan_replica::OpenError,
+    },
+    /// The directory was made for another number of shards.
+    #[error(
+        "the data directory holds {found} shards, {wanted} are configured; the number of shards is fixed for good"
+    )]
+    Shards {
+        /// What it holds.
+        found: usize,
+        /// What was asked for.
+        wanted: u16,
+    },
+    /// No random bytes for identities.
+    #[error("read random bytes for an identity")]
+    Random(#[source] std::io::Error),
+    /// A thread cannot be started.
+    #[error("start a thread")]
+    Thread(#[source] std::io::Error),
+}
+
+/// Why a proposal has no outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProposeError {
+    /// The volume is nearly full: nothing was stored. Intake goes on by itself once there is room.
+    #[error(
+        "the disk is full ({free_bytes} bytes free, {needed_bytes} needed): nothing was stored; make room and send it again"
+    )]
+    DiskFull {
+        /// Free.
+        free_bytes: u64,
+        /// Needed.
+        needed_bytes: u64,
+    },
+    /// The replica did not take it: nothing was stored.
+    #[error("the shard did not take it ({0:?}): nothing was stored; send it again")]
+    Dropped(clearspan_replica::DropReason),
+    /// It is larger than an entry may be: nothing was stored.
+    #[error("a message of {len_bytes} bytes is more than one entry may hold ({max_bytes} bytes)")]
+    TooLarge {
+        /// Its length, compact.
+        len_bytes: usize,
+        /// The most.
+        max_bytes: usize,
+    },
+    /// There is no such shard.
+    #[error("there is no shard {0}")]
+    NoShard(u16),
+    /// The node is stopping; whether it was stored is unknown: send it again, it will not be taken twice.
+    #[error("the node is stopping: send it again later, it will not be taken twice")]
+    Stopped,
+}
+
+/// How soon a proposal is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// Before all bulk that waits.
+    Urgent,
+    /// In its turn.
+    Bulk,
+}
+
+/// A proposal on its way.
+#[derive(Debug)]
+pub struct Pending(Receiver<Result<Outcome, ProposeError>>);
+
+impl Pending {
+    /// Waits until it is durable and applied, or refused.
+    ///
+    /// # Errors
+    /// [`ProposeError`] says whether anything was stored.
+    pub fn wait(self) -> Result<Outcome, ProposeError> {
+        self.0.recv().unwrap_or(Err(ProposeError::Stopped))
+    }
+}
+
+pub(crate) struct Request {
+    pub(crate) shard: ShardId,
+    pub(crate) data: Bytes,
+    pub(crate) reply: Sender<Result<Outcome, ProposeError>>,
+}
+
+/// Bulk proposals that wait for the core: behind it, senders wait too.
+const BULK_WAITING_MAX: usize = 256;
+/// Urgent proposals that wait for the core.
+const URGENT_WAITING_MAX: usize = 4096;
+
+/// A running node.
+#[derive(Debug)]
+pub struct Engine {
+    urgent: Sender<Request>,
+    bulk: Sender<Request>,
+    events: Sender<core::CoreEvent>,
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Engine {
+    /// Opens a data directory, or sets a new one up, with this many shards; replays what is there.
+    ///
+    /// # Errors
+    /// [`EngineError`] names what is damaged, missing or in use. Nothing on disk is changed to get past damage.
+    pub fn open(
+        root: &std::path::Path,
+        shards: u16,
+        options: EngineOptions,
+    ) -> Result<Self, EngineError> {
+        let recovered = recover::open(root, shards, &options)?;
+        let (urgent, urgent_waiting) = bounded(URGENT_WAITING_MAX);
+        let (bulk, bulk_waiting) = bounded(BULK_WAITING_MAX);
+        let (threads, events, shared) =
+            core::start(recovered, options, urgent_waiting, bulk_waiting)?;
+        let engine = Self {
+            urgent,
+            bulk,
+            events,
+            shared,
+            threads,
+        };
+        // Everything committed before is applied before anybody asks.
+        engine.settle_down();
+        Ok(engine)
+    }
+
+    /// Proposes a command to a shard. Commands of one thread to one shard in one lane keep their order.
+    ///
+    /// # Errors
+    /// [`ProposeError`] when it is refused at once.
+    pub fn propose(
+        &self,
+        shard: ShardId,
+        command: &Command,
+        lane: Lane,
+    ) -> Result<Pending, ProposeError> {
+        let data = clearspan_codec::entry::encode(self.shared.clock.now(), command);
+        if shard.index() >= self.shared.shards.len() {
+            return Err(ProposeError::NoShard(shard.get()));
+        }
+        if data.len() > ENTRY_MAX_BYTES {
+            return Err(ProposeError::TooLarge {
+                len_bytes: data.len(),
+                max_bytes: ENTRY_MAX_BYTES,
+            });
+        }
+        if let Some((free_bytes, needed_bytes)) = self.shared.disk_full() {
+            return Err(ProposeError::DiskFull {
+                free_bytes,
+                needed_bytes,
+            });
+        }
+        let (reply, outcome) = bounded(1);
+        let queue = match lane {
+            Lane::Urgent => &self.urgent,
+            Lane::Bulk => &self.bulk,
+        };
+        queue
+            .send(Request { shard, data, reply })
+            .map_err(|_| ProposeError::Stopped)?;
+        Ok(Pending(outcome))
+    }
+
+    /// Proposes and waits.
+    ///
+    /// # Errors
+    /// As [`Engine::propose`] and [`Pending::wait`].
+    pub fn execute(
+        &self,
+        shard: ShardId,
+        command: &Command,
+        lane: Lane,
+    ) -> Result<Outcome, ProposeError> {
+        self.propose(shard, command, lane)?.wait()
+    }
+
+    /// Waits until nothing is on its way: every proposal applied, every message between shards delivered and confirmed.
+    pub fn settle_down(&self) {
+        let (quiet, wait) = bounded(1);
+        if self.events.send(core::CoreEvent::WhenQuiet(quiet)).is_ok() {
+            let _ = wait.recv();
+        }
+    }
+
+    /// Reads the shards' states; they stand still until the guard goes.
+    #[must_use]
+    pub fn read(&self) -> Reading<'_> {
+        Reading::new(&self.shared)
+    }
+
+    /// One shard's state for a short look.
+    pub fn with_ledger<R>(&self, shard: ShardId, look: impl FnOnce(&Ledger) -> R) -> R {
+        look(&self.shared.shard(shard).ledger)
+    }
+
+    /// The journal entry that took a message in; `None` beyond retention.
+    ///
+    /// # Errors
+    /// When the stored bytes are damaged.
+    pub fn package(
+        &self,
+        shard: ShardId,
+        message: MessageNo,
+    ) -> Result<Option<Bytes>, PackageError> {
+        self.shared.package(shard, message)
+    }
+
+    /// The cluster's identity.
+    #[must_use]
+    pub fn cluster_id(&self) -> u128 {
+        self.shared.cluster
+    }
+
+    /// Free and needed bytes while the disk is too full to take anything in.
+    #[must_use]
+    pub fn disk_full(&self) -> Option<(u64, u64)> {
+        self.shared.disk_full()
+    }
+
+    /// Bytes written to the log, writes and fsyncs so far.
+    #[must_use]
+    pub fn log_counts(&self) -> LogCounts {
+        self.shared.log_counts()
+    }
+
+    /// A time that no later proposal goes before.
+    #[must_use]
+    pub fn now(&self) -> clearspan_ledger::Timestamp {
+        self.shared.clock.now()
+    }
+
+    /// Takes a snapshot of every shard, makes everything durable, and stops.
+    pub fn close(mut self) {
+        let (done, wait) = bounded(1);
+        if self.events.send(core::CoreEvent::SnapshotAll(done)).is_ok() {
+            let _ = wait.recv();
+        }
+        self.stop();
+    }
+
+    fn stop(&mut self) {
+        let _ = self.events.send(core::CoreEvent::Stop);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// A stopped node's data, read without starting anything: nothing is written, nobody else may have the directory open.
+#[derive(Debug)]
+pub struct Offline {
+    shared: Shared,
+    _data: clearspan_storage::DataDir,
+}
+
+impl Offline {
+    /// Reads a data directory: newest snapshots, then the log to its end.
+    ///
+    /// # Errors
+    /// As [`Engine::open`]; also when the directory holds no node's data.
+    pub fn open(root: &std::path::Path) -> Result<Self, EngineError> {
+        let (data, packages, states, cluster) = recover::replay(root)?;
+        Ok(Self {
+            shared: Shared::new(cluster, Clock::System, states, packages),
+            _data: data,
+        })
+    }
+
+    /// The states and packages.
+    #[must_use]
+    pub fn read(&self) -> Reading<'_> {
+        Reading::new(&self.shared)
+    }
+}
+
+/// The most bytes of one entry. A package of 5,000 payments of 2 kB compresses to a few megabytes.
+pub const ENTRY_MAX_BYTES: usize = clearspan_replica::PEER_ENTRY_BYTES_MAX;
+
+/// What the log has done since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogCounts {
+    /// Bytes of entries.
+    pub bytes: u64,
+    /// Entries.
+    pub entries: u64,
+    /// Writes, each with one fsync where anything was promised.
+    pub writes: u64,
+}

@@ -1,0 +1,191 @@
+//! From a data directory to replicas and ledgers: newest whole snapshot, then the log after it.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use bytes::Bytes;
+use clearspan_replica::{
+    LogStore as _, MemberId, Membership, Replica, ReplicaConfig, SnapshotMark,
+};
+use clearspan_storage::{
+    ClusterId, DataDir, DataDirError, Identity, Layout, Log, NodeId, PackageStore, Snapshots,
+};
+
+use super::shared::ShardState;
+use super::{EngineError, EngineOptions};
+
+/// All that a start needs.
+pub(crate) struct Recovered {
+    pub(crate) data: DataDir,
+    pub(crate) log: Log,
+    pub(crate) packages: PackageStore,
+    pub(crate) snapshots: Snapshots,
+    pub(crate) replicas: Vec<Replica>,
+    pub(crate) states: Vec<ShardState>,
+    pub(crate) cluster: u128,
+}
+
+/// The only member of an embedded node's groups.
+fn own_member() -> MemberId {
+    MemberId::new(1).expect("one is a member number")
+}
+
+pub(crate) fn open(
+    root: &Path,
+    shards: u16,
+    options: &EngineOptions,
+) -> Result<Recovered, EngineError> {
+    let data = match DataDir::open(Layout::under(root)) {
+        Err(DataDirError::Absent { .. }) => {
+            let identity = Identity {
+                cluster: ClusterId::random().map_err(EngineError::Random)?,
+                node: NodeId::random().map_err(EngineError::Random)?,
+            };
+            DataDir::create(Layout::under(root), identity)?
+        }
+        other => other?,
+    };
+    let log = Log::open(&data, options.log.clone())?;
+    let packages = PackageStore::open(&data, options.packages.clone())?;
+    let snapshots = Snapshots::open(&data);
+    let found = log.shards().len();
+    if found > usize::from(shards)
+        || (found > 0 && found < usize::from(shards) && any_founded(&log, shards)?)
+    {
+        return Err(EngineError::Shards {
+            found,
+            wanted: shards,
+        });
+    }
+    let mut replicas = Vec::new();
+    let mut states = Vec::new();
+    for shard in 0..shards {
+        let (replica, state) = open_shard(shard, &log, &snapshots)?;
+        replicas.push(replica);
+        states.push(state);
+    }
+    let cluster = u128::from_be_bytes(data.identity().cluster.to_bytes());
+    Ok(Recovered {
+        data,
+        log,
+        packages,
+        snapshots,
+        replicas,
+        states,
+        cluster,
+    })
+}
+
+/// Reads without starting: what a group of one has synced is committed, so all of the log is applied.
+pub(crate) fn replay(
+    root: &Path,
+) -> Result<(DataDir, PackageStore, Vec<ShardState>, u128), EngineError> {
+    let data = DataDir::open(Layout::under(root))?;
+    let options = EngineOptions::usual();
+    let log = Log::open(&data, options.log)?;
+    let packages = PackageStore::open(&data, options.packages)?;
+    let snapshots = Snapshots::open(&data);
+    let mut states = Vec::new();
+    for id in log.shards() {
+        let (mut state, _) = newest_snapshot(id.get(), log.shard(id)?.base.index, &snapshots)?;
+        let stored = log.shard(id)?;
+        let mut next = (state.mark.position.index + 1).max(stored.first_index());
+        while next <= stored.last_index {
+            for entry in log.entries(id, next, stored.last_index + 1, REPLAY_CHUNK_BYTES)? {
+                next = entry.index + 1;
+                super::apply::apply_stored(&mut state, &entry);
+            }
+        }
+        states.push(state);
+    }
+    let cluster = u128::from_be_bytes(data.identity().cluster.to_bytes());
+    Ok((data, packages, states, cluster))
+}
+
+/// Log read at once while replaying.
+const REPLAY_CHUNK_BYTES: u64 = 8 << 20;
+
+/// Whether a shard holds more than the first blank entry of its leader: then the number of shards is fixed.
+fn any_founded(log: &Log, shards: u16) -> Result<bool, EngineError> {
+    for shard in 0..shards {
+        if log
+            .shard(clearspan_replica::ShardId::new(shard))?
+            .last_index
+            > 1
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The newest whole snapshot that the log reaches back to, or nothing applied.
+fn newest_snapshot(
+    shard: u16,
+    base_index: u64,
+    snapshots: &Snapshots,
+) -> Result<(ShardState, Option<SnapshotMark>), EngineError> {
+    let id = clearspan_replica::ShardId::new(shard);
+    let mut state = ShardState::default();
+    state.mark.membership = Membership::of_voters(vec![own_member()]);
+    for file in snapshots
+        .list(id)
+        .map_err(|source| EngineError::Snapshots { shard, source })?
+    {
+        match file.checked {
+            Ok(mark) => {
+                let mut reader = snapshots
+                    .read(id, mark.position)
+                    .map_err(|source| EngineError::Snapshots { shard, source })?;
+                let mut body = Vec::new();
+                reader
+                    .read_to_end(&mut body)
+                    .map_err(|source| EngineError::SnapshotRead {
+                        path: file.path.clone(),
+                        source,
+                    })?;
+                state.ledger =
+                    clearspan_codec::snapshot::decode(Bytes::from(body)).map_err(|source| {
+                        EngineError::SnapshotBody {
+                            path: file.path,
+                            source,
+                        }
+                    })?;
+                state.mark = mark.clone();
+                return Ok((state, Some(mark)));
+            }
+            Err(error) if file.position.index > base_index => {
+                // The log still reaches back behind it, so an older one (or none) will do.
+                eprintln!("warning: {error}; starting from an older snapshot and the log");
+            }
+            Err(source) => return Err(EngineError::Snapshots { shard, source }),
+        }
+    }
+    Ok((state, None))
+}
+
+fn open_shard(
+    shard: u16,
+    log: &Log,
+    snapshots: &Snapshots,
+) -> Result<(Replica, ShardState), EngineError> {
+    let id = clearspan_replica::ShardId::new(shard);
+    let stored = log.shard(id)?;
+    let (state, snapshot) = newest_snapshot(shard, stored.base.index, snapshots)?;
+    let founders = Membership::of_voters(vec![own_member()]);
+    let entries = if stored.last_index > stored.base.index {
+        log.entries(id, stored.first_index(), stored.last_index + 1, u64::MAX)?
+    } else {
+        Vec::new()
+    };
+    let recovered = clearspan_replica::Recovered {
+        hard_state: stored.hard_state,
+        base: stored.base,
+        entries,
+        snapshot,
+        founders,
+    };
+    let replica = Replica::new(ReplicaConfig::new(id, own_member()), recovered)
+        .map_err(|source| EngineError::Replica { shard, source })?;
+    Ok((replica, state))
+}

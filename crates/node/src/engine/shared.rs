@@ -1,0 +1,177 @@
+//! What the core shares with readers: states, packages, and what the disk said.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use bytes::Bytes;
+use clearspan_ledger::{Ledger, MessageNo, ShardId};
+use clearspan_replica::SnapshotMark;
+use clearspan_storage::{PackageError, PackageStore};
+
+use super::LogCounts;
+use crate::clock::Clock;
+
+/// A shard's state and the position it stands at.
+#[derive(Debug, Default)]
+pub(crate) struct ShardState {
+    pub(crate) ledger: Ledger,
+    pub(crate) mark: SnapshotMark,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) cluster: u128,
+    pub(crate) clock: Clock,
+    pub(crate) shards: Vec<RwLock<ShardState>>,
+    pub(crate) packages: PackageStore,
+    /// Packages on their way into the store.
+    pending: Mutex<BTreeMap<(ShardId, MessageNo), Bytes>>,
+    disk_free: AtomicU64,
+    disk_needed: AtomicU64,
+    log_bytes: AtomicU64,
+    log_entries: AtomicU64,
+    log_writes: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        cluster: u128,
+        clock: Clock,
+        shards: Vec<ShardState>,
+        packages: PackageStore,
+    ) -> Self {
+        Self {
+            cluster,
+            clock,
+            shards: shards.into_iter().map(RwLock::new).collect(),
+            packages,
+            pending: Mutex::default(),
+            disk_free: AtomicU64::new(0),
+            disk_needed: AtomicU64::new(0),
+            log_bytes: AtomicU64::new(0),
+            log_entries: AtomicU64::new(0),
+            log_writes: AtomicU64::new(0),
+        }
+    }
+
+    /// A ledger that panicked while it was written to stops the process, so a poisoned lock is never seen alive.
+    pub(crate) fn shard(&self, shard: ShardId) -> RwLockReadGuard<'_, ShardState> {
+        self.shards[shard.index()]
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn shard_mut(&self, shard: ShardId) -> RwLockWriteGuard<'_, ShardState> {
+        self.shards[shard.index()]
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pending(&self) -> MutexGuard<'_, BTreeMap<(ShardId, MessageNo), Bytes>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn package_comes(&self, shard: ShardId, message: MessageNo, data: Bytes) {
+        self.pending().insert((shard, message), data);
+    }
+
+    pub(crate) fn packages_stored(&self, keys: impl Iterator<Item = (ShardId, MessageNo)>) {
+        let mut pending = self.pending();
+        for key in keys {
+            pending.remove(&key);
+        }
+    }
+
+    pub(crate) fn package(
+        &self,
+        shard: ShardId,
+        message: MessageNo,
+    ) -> Result<Option<Bytes>, PackageError> {
+        let found = self.pending().get(&(shard, message)).cloned();
+        match found {
+            Some(data) => Ok(Some(data)),
+            None => self
+                .packages
+                .get(clearspan_replica::ShardId::new(shard.get()), message.get()),
+        }
+    }
+
+    pub(crate) fn disk_full(&self) -> Option<(u64, u64)> {
+        let needed = self.disk_needed.load(Ordering::Relaxed);
+        (needed > 0).then(|| (self.disk_free.load(Ordering::Relaxed), needed))
+    }
+
+    /// `needed_bytes` of zero: there is room again.
+    pub(crate) fn set_disk(&self, free_bytes: u64, needed_bytes: u64) {
+        self.disk_free.store(free_bytes, Ordering::Relaxed);
+        self.disk_needed.store(needed_bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_log(&self, bytes: u64, entries: u64) {
+        self.log_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.log_entries.fetch_add(entries, Ordering::Relaxed);
+        self.log_writes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn log_counts(&self) -> LogCounts {
+        LogCounts {
+            bytes: self.log_bytes.load(Ordering::Relaxed),
+            entries: self.log_entries.load(Ordering::Relaxed),
+            writes: self.log_writes.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// All shards' states at one moment; nothing is applied while it is held.
+#[derive(Debug)]
+pub struct Reading<'a> {
+    shared: &'a Shared,
+    shards: Vec<RwLockReadGuard<'a, ShardState>>,
+}
+
+impl<'a> Reading<'a> {
+    pub(crate) fn new(shared: &'a Shared) -> Self {
+        let count = u16::try_from(shared.shards.len()).unwrap_or(u16::MAX);
+        Self {
+            shared,
+            shards: (0..count)
+                .map(|shard| shared.shard(ShardId::new(shard)))
+                .collect(),
+        }
+    }
+
+    /// How many shards there are.
+    #[must_use]
+    pub fn shards(&self) -> u16 {
+        u16::try_from(self.shards.len()).unwrap_or(u16::MAX)
+    }
+
+    /// A shard's state.
+    ///
+    /// # Panics
+    /// When there is no such shard.
+    #[must_use]
+    pub fn ledger(&self, shard: ShardId) -> &Ledger {
+        &self.shards[shard.index()].ledger
+    }
+
+    /// All shards' states, in order.
+    pub fn ledgers(&self) -> impl Iterator<Item = (ShardId, &Ledger)> {
+        (0..)
+            .map(ShardId::new)
+            .zip(self.shards.iter().map(|shard| &shard.ledger))
+    }
+
+    /// The journal entry that took a message in.
+    ///
+    /// # Errors
+    /// When the stored bytes are damaged.
+    pub fn package(
+        &self,
+        shard: ShardId,
+        message: MessageNo,
+    ) -> Result<Option<Bytes>, PackageError> {
+        self.shared.package(shard, message)
+    }
+}
