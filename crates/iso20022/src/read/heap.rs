@@ -15,8 +15,9 @@ pub const LAYOUT: u8 = 1;
 pub struct HeapContext<'a> {
     /// The message's namespace, `urn:iso:std:iso:20022:tech:xsd:pacs.008.001.08`.
     pub namespace: &'a str,
-    /// The prefix of the transactions' elements, empty where it is the default namespace. The new document's own elements
-    /// take the same, since a default namespace in scope may be another.
+    /// A prefix that the declarations bind to the message's namespace (that of the element around the transactions), empty
+    /// where it is the default namespace. The new document's own elements take it, since the default namespace in scope
+    /// may be another one.
     pub prefix: &'a str,
     /// The group header (`GrpHdr`, `Assgnmt`) exactly as sent.
     pub group_header: &'a [u8],

@@ -210,6 +210,23 @@ fn the_heap_tells_what_was_in_scope() {
 }
 
 #[test]
+fn a_prefix_of_the_transaction_alone_stays_in_its_bytes() {
+    let own = "<x:CdtTrfTxInf xmlns:x=\"urn:iso:std:iso:20022:tech:xsd:pacs.008.001.08\">";
+    let text = message(1)
+        .replace("<CdtTrfTxInf>", own)
+        .replace("</CdtTrfTxInf>", "</x:CdtTrfTxInf>");
+    let read = submission(&text);
+    let context = heap::heap_context(&read.heap).unwrap();
+    assert_eq!(context.prefix, "");
+    assert_eq!(
+        context.declarations().collect::<Vec<_>>(),
+        [("", context.namespace)]
+    );
+    let body = &read.heap[context.len..];
+    assert!(body.starts_with(own.as_bytes()));
+}
+
+#[test]
 fn a_heap_of_other_bytes_is_none() {
     let read = submission(&message(1));
     let context = heap::heap_context(&read.heap).unwrap();
@@ -759,5 +776,44 @@ proptest! {
             Ok(_) => prop_assert!(false, "a transfer became a request"),
             Err(fault) => prop_assert!(!fault.path.is_empty()),
         }
+    }
+}
+
+#[test]
+fn what_is_passed_on_can_be_read() {
+    for (text, count) in [
+        (
+            include_str!("../../../tests/golden/forward-pacs.008.001.08.xml"),
+            2,
+        ),
+        (
+            include_str!("../../../tests/golden/forward-pacs.008.001.13-prefixed.xml"),
+            1,
+        ),
+        (
+            include_str!("../../../tests/golden/forward-pacs.009.001.08.xml"),
+            1,
+        ),
+        (
+            include_str!("../../../tests/golden/forward-pacs.004.001.09.xml"),
+            1,
+        ),
+        (
+            include_str!("../../../tests/golden/forward-camt.056.001.08.xml"),
+            1,
+        ),
+    ] {
+        let Ok(Incoming::Submission(read)) = read_with(text, None, false) else {
+            panic!("{:?}", read_with(text, None, false));
+        };
+        assert_eq!(read.submission.payments.len(), count, "{text}");
+        // The header names the system, the transactions their sender.
+        assert!(
+            read.notes
+                .iter()
+                .all(|note| note.reason == Reason::SenderUnknown),
+            "{:?}",
+            read.notes
+        );
     }
 }

@@ -26,9 +26,13 @@ impl<'a> Walk<'a, '_> {
                     inherited.push((name, value));
                 }
             }
+            // The prefix of the element around the transactions: a transaction may declare its own, which the context lacks.
+            let around = self.frames.last().map_or(&b""[..], |parent| {
+                parent.name.get(..parent.colon).unwrap_or_default()
+            });
             let parts = heap::Parts {
                 namespace: self.names.uri(self.namespace),
-                prefix: frame.name.get(..frame.colon).unwrap_or_default(),
+                prefix: around,
                 declarations: &self.names.in_scope(frame.declarations),
                 inherited: &inherited,
                 group_header: self
