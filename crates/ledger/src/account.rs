@@ -130,11 +130,14 @@ impl Account {
         self.queues.iter().find_map(|queue| queue.first().copied())
     }
 
-    /// Whether a payment of this class would overtake one that waits.
-    pub(crate) fn waits_before(&self, class: Class) -> bool {
-        self.queues
-            .iter()
-            .take(class as usize + 1)
-            .any(|queue| !queue.is_empty())
+    /// Whether a payment of this class would overtake one that waits: a more urgent one, or one of its class that came
+    /// before it.
+    pub(crate) fn waits_before(&self, class: Class, payment: PaymentNo) -> bool {
+        let (more_urgent, rest) = self.queues.split_at(class as usize);
+        more_urgent.iter().any(|queue| !queue.is_empty())
+            || rest
+                .first()
+                .and_then(BTreeSet::first)
+                .is_some_and(|&first| first < payment)
     }
 }

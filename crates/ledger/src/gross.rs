@@ -64,7 +64,7 @@ impl Ledger {
     fn obstacle(&self, payment: PaymentNo, account: u32, class: Class) -> Option<Reason> {
         let slot = self.known_slot(payment);
         let account = &self.accounts[account as usize];
-        if account.waits_before(class) {
+        if account.waits_before(class, payment) {
             Some(Reason::QueuedBehind)
         } else if account.available_minor() < slot.amount.signed() {
             Some(Reason::InsufficientFunds)
@@ -237,6 +237,7 @@ impl Ledger {
             self.end_gross(payment, waiting.account, reason);
             return;
         }
+        // Those that came later and wait already do not stand before it, so it may settle at once.
         if let Some(entry) = self.waiting.get_mut(&payment) {
             entry.queued = true;
         }
