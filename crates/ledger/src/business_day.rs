@@ -114,10 +114,11 @@ impl Ledger {
             self.next_message,
             seed,
         ));
-        while self.days.len() > retention {
-            self.days.pop_front();
+        // Before a first day leaves, nothing does: what was put out ahead of it is still to be fetched.
+        if self.days.len() > retention {
+            self.days.drain(..self.days.len() - retention);
+            self.forget_before_retention();
         }
-        self.forget_before_retention();
         self.day = DayState::Open {
             cut_off: BTreeSet::new(),
         };
