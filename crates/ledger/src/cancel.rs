@@ -29,7 +29,11 @@ impl Ledger {
             outcome,
             request_reason,
         };
-        if let Some(reason) = record.faults.first() {
+        let mut faults = record.faults;
+        if self.cut_off_passed(submission.kind) {
+            faults.insert(Reason::CutOffPassed);
+        }
+        if let Some(reason) = faults.first() {
             return answer(None, CancelOutcome::Refused { reason });
         }
         let Some(payment) = self.find_payment(sender, record.id) else {

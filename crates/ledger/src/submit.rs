@@ -1,5 +1,7 @@
 //! Taking a participant's message in: checks in the order of rule R2, duplicates by rule R3, numbering by rule R5.
 
+use std::collections::BTreeSet;
+
 use crate::account::Run;
 use crate::apply::{AdminRefusal, Reply};
 use crate::day::{DayBook, GrossRecord, MessageRecord, PaymentStatus, Slot};
@@ -446,9 +448,13 @@ impl Ledger {
         }
         let mut checker = self.checker(sender, submission.kind)?;
         let mut faults = ReasonSet::EMPTY;
+        let mut ids = BTreeSet::new();
         for record in &submission.payments {
             let checked = checker.check(record);
             faults = faults.union(checked.faults);
+            if !ids.insert(record.id) {
+                faults.insert(Reason::DuplicateInMessage);
+            }
             if let Some(reason) = duplicate(checker.book, sender, record, checked.id_hash) {
                 faults.insert(reason);
             }
@@ -456,13 +462,17 @@ impl Ledger {
         faults.first()
     }
 
+    /// Whether a kind of message comes too late for the business day.
+    pub(crate) fn cut_off_passed(&self, kind: MessageKind) -> bool {
+        !matches!(&self.day, DayState::Open { cut_off } if !cut_off.contains(&kind))
+    }
+
     fn checker(&self, sender: ParticipantId, kind: MessageKind) -> Option<Checker<'_>> {
-        let cut_off = !matches!(&self.day, DayState::Open { cut_off } if !cut_off.contains(&kind));
         Some(Checker {
             ledger: self,
             book: self.days.back()?,
             sender,
-            cut_off,
+            cut_off: self.cut_off_passed(kind),
             currency: None,
             receiver: None,
         })
@@ -515,7 +525,7 @@ impl Ledger {
                 ledger: self,
                 book: &book,
                 sender,
-                cut_off: !matches!(&self.day, DayState::Open { cut_off } if !cut_off.contains(&submission.kind)),
+                cut_off: self.cut_off_passed(submission.kind),
                 currency: None,
                 receiver: None,
             };
