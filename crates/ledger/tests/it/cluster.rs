@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use clearspan_ledger::entry::{AdminCommand, ChannelMessage, Command, CycleCommand, Entry, Genesis};
+use clearspan_ledger::entry::{
+    AdminCommand, ChannelMessage, Command, CycleCommand, Entry, Genesis,
+};
 use clearspan_ledger::{
     AdminRefusal, AmountMinor, Bic, Currency, CyclePhase, Ledger, LogIndex, Reply, ShardId,
     Timestamp,

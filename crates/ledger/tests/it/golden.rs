@@ -89,9 +89,9 @@ fn g4_packages_as_units() {
          D sends d: A 28, B 15 -> accepted 2
          cycle -> EUR settled 0 for 0, dropped 8 for 157
          balances -> A 5, B 3, C 2, D 10
-         fund C 13
+         fund D 13
          cycle -> EUR settled 8 for 157
-         balances -> A 2, B 14, C 30, D -13",
+         balances -> A 2, B 14, C 17, D 0",
     );
 }
 

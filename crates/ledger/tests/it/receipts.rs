@@ -112,7 +112,10 @@ pub(crate) fn check_cycle(cluster: &Cluster, cycle: CycleNumber) {
             .or_default();
         sums.0 += drop.minor;
         sums.1 += drop.count;
-        assert!(drop.round < summary.rounds, "the last round dropped nothing");
+        assert!(
+            drop.round < summary.rounds,
+            "the last round dropped nothing"
+        );
         assert!(
             signed(drop.out_minor) - signed(drop.in_minor) > drop.available_minor,
             "a deficit stands behind each drop"
@@ -168,7 +171,9 @@ pub(crate) fn check_cycle(cluster: &Cluster, cycle: CycleNumber) {
         }
     }
     for ((participant, currency), sums) in &stated {
-        let received = credits.remove(&(*participant, *currency)).unwrap_or_default();
+        let received = credits
+            .remove(&(*participant, *currency))
+            .unwrap_or_default();
         assert_eq!(received.in_minor, sums.in_minor);
         assert_eq!(received.in_count, sums.in_count);
     }
