@@ -151,6 +151,14 @@ pub(crate) fn read(
 impl<'a> Walk<'a, '_> {
     fn run(&mut self) -> Result<(), Stop> {
         loop {
+            if self
+                .frames
+                .last()
+                .is_some_and(|frame| self.scanner.end_of(frame.name))
+            {
+                self.close()?;
+                continue;
+            }
             match self.scanner.next()? {
                 Token::Start { name, colon, empty } => {
                     self.open(name, colon)?;
