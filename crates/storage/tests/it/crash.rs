@@ -8,9 +8,7 @@ use std::process::{Command, Output};
 use bytes::Bytes;
 use clearspan_replica::conformance::append;
 use clearspan_replica::{LogPosition, LogStore, MemberId, Membership, SnapshotMark};
-use clearspan_storage::{
-    CRASH_AT, CRASH_POINTS, DataDir, Layout, Log, Package, PackageOptions, PackageStore, Snapshots,
-};
+use clearspan_storage::{CRASH_AT, CRASH_POINTS, Layout, Package, PackageOptions, Snapshots};
 
 use crate::support::{self, ONE, data_dir, new_dir, open, open_log, open_packages, read, small};
 

@@ -27,7 +27,7 @@ fn package(shard: clearspan_replica::ShardId, number: u64, length: usize) -> Pac
 }
 
 fn open(layout: &Layout) -> (DataDir, PackageStore) {
-    let data = data_dir(&layout);
+    let data = data_dir(layout);
     let store = open_packages(&data, options());
     (data, store)
 }

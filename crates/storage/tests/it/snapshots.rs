@@ -37,7 +37,7 @@ fn write(snapshots: &Snapshots, index: u64) -> std::path::PathBuf {
 }
 
 fn open(layout: &Layout) -> (DataDir, Snapshots) {
-    let data = data_dir(&layout);
+    let data = data_dir(layout);
     let snapshots = Snapshots::open(&data);
     (data, snapshots)
 }
