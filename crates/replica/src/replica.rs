@@ -16,7 +16,7 @@ use crate::event::{
     Action, Change, Committed, CommittedBody, DropReason, Event, Persist, Proposal, SnapshotMark,
     StopReason,
 };
-use crate::log_store::Append;
+use crate::log_store::{Append, LogError, LogStore};
 use crate::message::{
     MessageKind, PEER_ENTRY_BYTES_MAX, PEER_MEMBERS_MAX, PeerMessage, entry_from_engine,
     entry_to_engine, from_engine, membership_from_engine, membership_to_engine,
@@ -86,6 +86,42 @@ pub struct Recovered {
     pub snapshot: Option<SnapshotMark>,
     /// The group before its first entry: the same on every member.
     pub founders: Membership,
+}
+
+impl Recovered {
+    /// Reads a shard's log back for [`Replica::new`]. `snapshot` is the one the ledger was restored from.
+    ///
+    /// A snapshot that a leader sent can be durable while the log that it replaces is not replaced yet; that write is
+    /// then made here. A log that merely lost its end does not come this far: the log reports it when opened.
+    pub fn read(
+        log: &mut impl LogStore,
+        shard: ShardId,
+        snapshot: Option<SnapshotMark>,
+        founders: Membership,
+    ) -> Result<Self, LogError> {
+        let found = log.shard(shard)?;
+        if let Some(mark) = snapshot
+            .as_ref()
+            .filter(|mark| mark.position.index > found.last_index)
+        {
+            let install = Some(mark.position);
+            log.append(&[Append {
+                shard,
+                install,
+                must_sync: true,
+                ..Append::default()
+            }])?;
+        }
+        let found = log.shard(shard)?;
+        let entries = log.entries(shard, found.first_index(), found.last_index + 1, u64::MAX)?;
+        Ok(Self {
+            hard_state: found.hard_state,
+            base: found.base,
+            entries,
+            snapshot,
+            founders,
+        })
+    }
 }
 
 /// Why a replica cannot start from what was found.
@@ -194,6 +230,45 @@ struct PendingRead {
 }
 
 /// One shard's replica.
+///
+/// ```
+/// use bytes::Bytes;
+/// use clearspan_replica::{
+///     Action, CommittedBody, Correlation, Event, LogStore, MemberId, Membership, MemoryLog, Proposal, Recovered, Replica,
+///     ReplicaConfig, ShardId, Timestamp,
+/// };
+///
+/// let (shard, member, now) = (ShardId::new(0), MemberId::new(1).expect("not 0"), Timestamp::from_ns(0));
+/// let mut log = MemoryLog::new();
+/// let founders = Membership::of_voters(vec![member]);
+/// let recovered = Recovered::read(&mut log, shard, None, founders)?;
+/// let mut replica = Replica::new(ReplicaConfig::new(shard, member), recovered)?;
+///
+/// let proposal = Proposal { data: Bytes::from_static(b"a command"), correlation: Correlation(7) };
+/// let mut events = vec![Event::Start, Event::Propose { entries: vec![proposal] }];
+/// let mut settled = Vec::new();
+/// while !events.is_empty() {
+///     for action in replica.step(events.remove(0), now) {
+///         match action {
+///             Action::Persist(write) => {
+///                 log.append(&[write.append])?;
+///                 events.push(Event::Persisted { ready_number: write.ready_number });
+///             }
+///             Action::Apply(entries) => {
+///                 for entry in entries {
+///                     if let CommittedBody::Command { correlation, .. } = entry.body {
+///                         settled.push((entry.position.index, correlation));
+///                     }
+///                     events.push(Event::Applied { index: entry.position.index });
+///                 }
+///             }
+///             _ => {}
+///         }
+///     }
+/// }
+/// assert_eq!(settled, [(2, Some(Correlation(7)))]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Replica {
     config: ReplicaConfig,
     node: RawNode<Tail>,

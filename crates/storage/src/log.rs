@@ -104,6 +104,24 @@ impl ShardState {
 }
 
 /// The log of all shards of a node. One thread owns it; see [`LogStore`] for what it does.
+///
+/// ```
+/// use bytes::Bytes;
+/// use clearspan_replica::{Append, Entry, EntryKind, LogStore, ShardId};
+/// use clearspan_storage::{ClusterId, DataDir, Identity, Layout, Log, LogOptions, NodeId};
+///
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("data");
+/// let identity = Identity { cluster: ClusterId::random()?, node: NodeId::random()? };
+/// let data = DataDir::create(Layout::under(path), identity)?;
+/// let options = LogOptions { prefill_bytes: 0, reserve_bytes: 1 << 20, ..LogOptions::default() };
+/// let mut log = Log::open(&data, options)?;
+/// let entry = Entry { index: 1, term: 1, kind: EntryKind::Command, data: Bytes::from_static(b"a command") };
+/// let (shard, entries) = (ShardId::new(0), vec![entry]);
+/// log.append(&[Append { shard, entries: entries.clone(), must_sync: true, ..Append::default() }])?;
+/// assert_eq!(log.entries(shard, 1, 2, u64::MAX)?, entries);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Log {
     // None once the log has stopped: the engine's destructor would write and sync again.
     engine: Option<Engine<LogFiles>>,
@@ -479,8 +497,10 @@ impl LogStore for Log {
 
 impl Drop for Log {
     fn drop(&mut self) {
-        if self.engine.is_some() {
-            // The mark may stay behind, so a failure here loses nothing but sharpness.
+        if let Some(engine) = self.engine.take() {
+            // Everything promised was synced when it was written. What a failure here can lose is a commit index or a cut,
+            // and how sharp the mark is; so it is no reason to bring the process down on its way out.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(engine)));
             let _ = self.marker.sync();
         }
     }

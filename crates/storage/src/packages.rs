@@ -254,6 +254,13 @@ impl PackageStore {
             .map_err(|source| self.fatal("sync the package store", source))
     }
 
+    /// Moves what is buffered in memory into the store's files and waits for it, as before a copy of the directory.
+    pub fn flush(&self) -> Result<(), PackageError> {
+        self.packages
+            .rotate_memtable_and_wait()
+            .map_err(|source| self.fatal("flush the package store", source))
+    }
+
     /// Bytes on disk.
     #[must_use]
     pub fn used_bytes(&self) -> u64 {

@@ -130,18 +130,8 @@ impl Node {
         self.writes.clear();
         self.outbox.clear();
         self.seen.clear();
-        let found = self.log.shard(SHARD).unwrap();
-        let entries = self
-            .log
-            .entries(SHARD, found.first_index(), found.last_index + 1, u64::MAX)
-            .unwrap();
-        let recovered = Recovered {
-            hard_state: found.hard_state,
-            base: found.base,
-            entries,
-            snapshot: self.snapshot.clone(),
-            founders: self.founders.clone(),
-        };
+        let (snapshot, founders) = (self.snapshot.clone(), self.founders.clone());
+        let recovered = Recovered::read(&mut self.log, SHARD, snapshot, founders).unwrap();
         self.replica = Replica::new(self.config.clone(), recovered).unwrap();
         let kept = self.snapshot.as_ref().map_or(0, |mark| mark.position.index);
         self.applied.retain(|entry| entry.position.index <= kept);
@@ -792,4 +782,31 @@ fn what_does_not_fit_together_is_refused_at_start() {
         open(other),
         Some(OpenError::Diverged { index: 1, .. })
     ));
+}
+
+#[test]
+fn a_snapshot_ahead_of_the_log_replaces_it_at_start() {
+    let mut log = MemoryLog::new();
+    log.append(&[crate::conformance::append(SHARD, 1, 1..=5, 10)])
+        .unwrap();
+    let founders = Membership::of_voters(vec![member(1), member(2)]);
+    let position = LogPosition { term: 3, index: 40 };
+    let mark = SnapshotMark {
+        position,
+        membership: founders.clone(),
+    };
+    let recovered = Recovered::read(&mut log, SHARD, Some(mark), founders).unwrap();
+    assert_eq!((recovered.base, recovered.entries.len()), (position, 0));
+    let mut config = ReplicaConfig::new(SHARD, member(1));
+    config.election_ticks = 30;
+    let replica = Replica::new(config, recovered).unwrap();
+    assert_eq!(replica.status().applied_index, 40);
+    log.crash();
+    assert_eq!(log.shard(SHARD).unwrap().base, position);
+}
+
+#[test]
+fn a_replica_can_live_on_any_thread() {
+    fn check<T: Send>() {}
+    check::<Replica>();
 }

@@ -1,10 +1,10 @@
 //! How far each shard's log is known to be synced, kept apart from the log: so a log that lost its end is noticed even
 //! though what is left of it is in perfect order.
 //!
-//! The file has two slots written in turn, so a torn write leaves the other. A slot is written after the log's fsync and
-//! without one of its own: after a crash of the process it is exact, after a power cut it may be older, by at most
-//! [`UNSYNCED_MAX`] writes. It is never ahead of the log: before the log may become shorter, the mark is lowered and
-//! synced.
+//! The file has two slots. One is durable and left alone while the other is written, until that one is synced and they
+//! change places; so whatever a power cut tears, one is whole. A slot is written after the log's fsync and without one of
+//! its own: after a crash of the process it is exact, after a power cut it may be older, by at most [`UNSYNCED_MAX`]
+//! writes. It is never ahead of the log: before the log may become shorter, the mark is lowered and synced.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -49,6 +49,8 @@ pub(crate) struct Marker {
     node: NodeId,
     sequence: u64,
     marks: Marks,
+    // The slot to write; the other is durable.
+    slot: u64,
     unsynced_count: u32,
 }
 
@@ -64,7 +66,9 @@ pub(crate) enum MarkerError {
 
 impl Marker {
     pub(crate) fn create(path: &Path, node: NodeId) -> Result<Self, MarkerError> {
-        let bytes = encode(node, 0, &Marks::new());
+        let mut bytes = encode(node, 0, &Marks::new());
+        // All its blocks are written now: later writes neither grow the file nor find the volume full.
+        bytes.resize(2 * SLOT_BYTES, 0);
         file::replace(path, &bytes).map_err(|source| MarkerError::Io {
             step: "create",
             source,
@@ -79,26 +83,29 @@ impl Marker {
             .write(true)
             .open(path)
             .map_err(io("open"))?;
-        let mut best: Option<(u64, Marks)> = None;
+        let mut best: Option<(u64, u64, Marks)> = None;
         for slot in 0..2 {
             let mut bytes = vec![0; SLOT_BYTES];
             let length =
                 read_up_to(&file, &mut bytes, slot * SLOT_BYTES as u64).map_err(io("read"))?;
-            if let Some(found) = bytes.get(..length).and_then(|bytes| decode(node, bytes))
-                && best
-                    .as_ref()
-                    .is_none_or(|(sequence, _)| *sequence < found.0)
+            let found = bytes.get(..length).and_then(|bytes| decode(node, bytes));
+            if let Some((sequence, marks)) = found
+                && best.as_ref().is_none_or(|(newest, ..)| *newest < sequence)
             {
-                best = Some(found);
+                best = Some((sequence, slot, marks));
             }
         }
-        let (sequence, marks) = best.ok_or(MarkerError::Damaged)?;
+        let (sequence, newest, marks) = best.ok_or(MarkerError::Damaged)?;
+        // It may have been written by a process that died before it could sync it.
+        file.sync_data().map_err(io("sync"))?;
+        let path = path.to_path_buf();
         Ok(Self {
-            path: path.to_path_buf(),
+            path,
             file,
             node,
             sequence,
             marks,
+            slot: 1 - newest,
             unsynced_count: 0,
         })
     }
@@ -123,7 +130,6 @@ impl Marker {
     ) -> io::Result<()> {
         self.marks.extend(marks);
         self.write()?;
-        self.unsynced_count += 1;
         if self.unsynced_count >= UNSYNCED_MAX {
             self.sync()?;
         }
@@ -143,16 +149,20 @@ impl Marker {
     }
 
     pub(crate) fn sync(&mut self) -> io::Result<()> {
-        self.file.sync_data()?;
-        self.unsynced_count = 0;
+        if self.unsynced_count > 0 {
+            self.file.sync_data()?;
+            self.unsynced_count = 0;
+            self.slot = 1 - self.slot;
+        }
         Ok(())
     }
 
     fn write(&mut self) -> io::Result<()> {
         self.sequence += 1;
+        self.unsynced_count += 1;
         let bytes = encode(self.node, self.sequence, &self.marks);
         self.file
-            .write_all_at(&bytes, (self.sequence % 2) * SLOT_BYTES as u64)
+            .write_all_at(&bytes, self.slot * SLOT_BYTES as u64)
     }
 }
 
@@ -242,11 +252,15 @@ mod tests {
         let path = dir.path().join("SYNCED");
         let mut marker = Marker::create(&path, NODE).unwrap();
         marker.raise([mark(0, 5), mark(9, 6)]).unwrap();
+        marker.sync().unwrap();
+        // Nothing new: a second sync must not turn to the slot that was just made durable.
+        marker.sync().unwrap();
+        marker.raise([mark(0, 6)]).unwrap();
         marker.raise([mark(0, 7)]).unwrap();
         let marks = marker.marks().clone();
         drop(marker);
         assert_eq!(Marker::open(&path, NODE).unwrap().marks(), &marks);
-        // The newest has sequence 2, so it lies in the first slot; tear it.
+        // The file began with its first slot, the first mark went to the second, the newest to the first again.
         let good = std::fs::read(&path).unwrap();
         for at in 0..HEADER_BYTES + 2 * SHARD_BYTES + 4 {
             let mut torn = good.clone();
@@ -263,6 +277,32 @@ mod tests {
             Marker::open(&path, NODE),
             Err(MarkerError::Damaged)
         ));
+    }
+
+    #[test]
+    fn the_durable_slot_is_left_alone_until_the_other_is_synced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("SYNCED");
+        let mut marker = Marker::create(&path, NODE).unwrap();
+        let first = std::fs::read(&path).unwrap();
+        for index in 1..u64::from(UNSYNCED_MAX) {
+            marker.raise([mark(0, index)]).unwrap();
+        }
+        assert_eq!(
+            std::fs::read(&path).unwrap()[..SLOT_BYTES],
+            first[..SLOT_BYTES]
+        );
+        // The sync comes with the next write; after it the slots change places.
+        marker.raise([mark(0, 100)]).unwrap();
+        assert_eq!(
+            std::fs::read(&path).unwrap()[..SLOT_BYTES],
+            first[..SLOT_BYTES]
+        );
+        marker.raise([mark(0, 101)]).unwrap();
+        assert_ne!(
+            std::fs::read(&path).unwrap()[..SLOT_BYTES],
+            first[..SLOT_BYTES]
+        );
     }
 
     #[test]

@@ -9,5 +9,6 @@ mod crash;
 mod faults;
 mod log;
 mod packages;
+mod replica;
 mod snapshots;
 mod support;

@@ -104,3 +104,59 @@ fn a_full_volume_is_refused_and_recovers() {
     store.put(&batch).unwrap();
     assert_eq!(store.get(ONE, 1).unwrap().as_ref(), Some(&batch[0].data));
 }
+
+/// Whatever byte of the blob files changes, a package is refused by name or reads back; never is another served.
+#[test]
+fn a_damaged_package_is_never_served() {
+    let (_dir, layout) = new_dir();
+    let (data, store) = open(&layout);
+    let all: Vec<Package> = (1..=20).map(|number| package(ONE, number, 8192)).collect();
+    store.put(&all).unwrap();
+    store.persist().unwrap();
+    store.flush().unwrap();
+    drop((store, data));
+    let blobs = files(&layout.packages.join("keyspaces"));
+    let blob = blobs
+        .iter()
+        .max_by_key(|path| std::fs::metadata(path).unwrap().len())
+        .unwrap();
+    let whole = std::fs::read(blob).unwrap();
+    assert!(
+        whole.len() > 20 * 8192,
+        "the packages are in {}",
+        blob.display()
+    );
+    let mut refused = 0;
+    for at in (200..20 * 8192).step_by(7919) {
+        let mut bad = whole.clone();
+        bad[at] ^= 1;
+        std::fs::write(blob, &bad).unwrap();
+        let (_data, store) = open(&layout);
+        for package in &all {
+            match store.get(ONE, package.number) {
+                Ok(found) => assert_eq!(found.as_ref(), Some(&package.data), "byte {at}"),
+                Err(PackageError::Corrupt {
+                    shard: ONE, number, ..
+                }) => {
+                    assert_eq!(number, package.number);
+                    refused += 1;
+                }
+                Err(other) => panic!("byte {at}: {other:?}"),
+            }
+        }
+    }
+    assert!(refused >= 15, "{refused}");
+}
+
+fn files(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for file in std::fs::read_dir(dir).unwrap() {
+        let path = file.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path))
+        } else {
+            found.push(path)
+        }
+    }
+    found
+}
