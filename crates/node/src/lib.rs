@@ -2,5 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod certificates;
 pub mod clock;
+pub mod documents;
 pub mod engine;
