@@ -206,8 +206,47 @@ pub fn check<L: LogStore>(log: &mut L, reopen: &mut dyn FnMut(&mut L) -> L) {
     *log = reopen(log);
     assert_eq!(read(log, one), append(one, 6, 102..=103, 30).entries);
 
+    // Several parts of one shard in one write, as a writer gathers them: the later replaces what the earlier said.
+    let state = |term| {
+        Some(HardState {
+            term,
+            vote: None,
+            commit: 101,
+        })
+    };
+    let mut early = append(one, 7, 104..=106, 30);
+    early.hard_state = state(7);
+    let mut late = append(one, 8, 105..=105, 30);
+    late.hard_state = state(8);
+    log.append(&[
+        early,
+        append(two, 4, 3..=3, 10),
+        late,
+        append(one, 8, 106..=108, 30),
+    ])
+    .expect("parts of one shard follow one another");
+    *log = reopen(log);
+    let mut expected = append(one, 6, 102..=103, 30).entries;
+    expected.extend(append(one, 7, 104..=104, 30).entries);
+    expected.extend(append(one, 8, 105..=108, 30).entries);
+    assert_eq!(read(log, one), expected);
+    assert_eq!(log.shard(one).expect("state").hard_state.term, 8);
+    let mut jump = append(one, 9, 201..=202, 30);
+    jump.install = Some(LogPosition {
+        term: 9,
+        index: 200,
+    });
+    log.append(&[
+        append(one, 8, 109..=110, 30),
+        jump.clone(),
+        append(one, 9, 203..=203, 30),
+    ])
+    .expect("a snapshot between two parts");
+    *log = reopen(log);
+    assert_eq!(read(log, one), append(one, 9, 201..=203, 30).entries);
+
     // The other shard never noticed.
-    assert_eq!(read(log, two), append(two, 4, 1..=2, 10).entries);
+    assert_eq!(read(log, two), append(two, 4, 1..=3, 10).entries);
     log.purge().expect("purge");
-    assert_eq!(read(log, two), append(two, 4, 1..=2, 10).entries);
+    assert_eq!(read(log, two), append(two, 4, 1..=3, 10).entries);
 }

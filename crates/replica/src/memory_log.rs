@@ -1,6 +1,6 @@
 //! A log in memory with a crash: for tests and simulation. It passes the same suite as the real one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::entry::{Entry, HardState, LogPosition, ShardId};
 use crate::log_store::{Append, LogError, LogStore, ShardLog};
@@ -10,13 +10,13 @@ struct Shard {
     hard_state: HardState,
     base: LogPosition,
     // Contiguous from base.index + 1.
-    entries: Vec<Entry>,
+    entries: VecDeque<Entry>,
 }
 
 impl Shard {
     fn last_index(&self) -> u64 {
         self.entries
-            .last()
+            .back()
             .map_or(self.base.index, |entry| entry.index)
     }
 
@@ -25,11 +25,22 @@ impl Shard {
     }
 }
 
+/// One change, kept until it is synced.
+#[derive(Clone, Debug)]
+enum Change {
+    Append(Append),
+    Compact(ShardId, LogPosition),
+}
+
+type Shards = BTreeMap<ShardId, Shard>;
+
 /// A [`LogStore`] in memory. What was written without a sync is lost by [`MemoryLog::crash`].
 #[derive(Clone, Debug, Default)]
 pub struct MemoryLog {
-    written: BTreeMap<ShardId, Shard>,
-    synced: BTreeMap<ShardId, Shard>,
+    written: Shards,
+    synced: Shards,
+    // What `synced` lacks to be `written`.
+    unsynced: Vec<Change>,
     syncs_count: u64,
     free_bytes: Option<u64>,
 }
@@ -43,6 +54,7 @@ impl MemoryLog {
 
     /// Loses power: keeps what was synced.
     pub fn crash(&mut self) {
+        self.unsynced.clear();
         self.written = self.synced.clone();
     }
 
@@ -56,20 +68,15 @@ impl MemoryLog {
     pub fn set_free_bytes(&mut self, free_bytes: Option<u64>) {
         self.free_bytes = free_bytes;
     }
+
+    fn change(&mut self, change: Change) {
+        apply(&mut self.written, &change);
+        self.unsynced.push(change);
+    }
 }
 
-fn check(found: Option<&Shard>, append: &Append) -> Result<(), LogError> {
-    let last = append.install.map_or_else(
-        || found.map_or(0, Shard::last_index),
-        |position| position.index,
-    );
-    let base = append.install.map_or_else(
-        || found.map_or(0, |shard| shard.base.index),
-        |position| position.index,
-    );
-    let Some(first) = append.entries.first() else {
-        return Ok(());
-    };
+/// Refuses a part that does not follow; gives the shard's base and last index after it.
+fn check(append: &Append, (mut base, mut last): (u64, u64)) -> Result<(u64, u64), LogError> {
     let refuse = |expected, found| {
         Err(LogError::NotContiguous {
             shard: append.shard,
@@ -77,33 +84,28 @@ fn check(found: Option<&Shard>, append: &Append) -> Result<(), LogError> {
             found,
         })
     };
+    if let Some(position) = append.install {
+        (base, last) = (position.index, position.index);
+    }
+    let Some(first) = append.entries.first() else {
+        return Ok((base, last));
+    };
     if first.index <= base || first.index > last + 1 {
         return refuse(last + 1, first.index);
     }
-    for (before, entry) in append.entries.iter().zip(append.entries.iter().skip(1)) {
-        if entry.index != before.index + 1 {
-            return refuse(before.index + 1, entry.index);
+    for (expected, entry) in (first.index..).zip(&append.entries) {
+        if entry.index != expected {
+            return refuse(expected, entry.index);
         }
+        last = expected;
     }
-    Ok(())
+    Ok((base, last))
 }
 
-impl LogStore for MemoryLog {
-    fn append(&mut self, batch: &[Append]) -> Result<(), LogError> {
-        for append in batch {
-            check(self.written.get(&append.shard), append)?;
-        }
-        if let Some(free_bytes) = self.free_bytes {
-            let needed_bytes = batch.iter().map(Append::data_bytes).sum();
-            if free_bytes < needed_bytes {
-                return Err(LogError::DiskFull {
-                    free_bytes,
-                    needed_bytes,
-                });
-            }
-        }
-        for append in batch.iter().filter(|append| !append.is_empty()) {
-            let shard = self.written.entry(append.shard).or_default();
+fn apply(shards: &mut Shards, change: &Change) {
+    match change {
+        Change::Append(append) => {
+            let shard = shards.entry(append.shard).or_default();
             if let Some(base) = append.install {
                 shard.base = base;
                 shard.entries.clear();
@@ -116,11 +118,56 @@ impl LogStore for MemoryLog {
                 shard.hard_state = hard_state;
             }
         }
-        if batch
-            .iter()
-            .any(|append| append.must_sync && !append.is_empty())
-        {
-            self.synced = self.written.clone();
+        Change::Compact(shard, to) => {
+            if let Some(stored) = shards.get_mut(shard) {
+                let count = stored.offset(to.index + 1).min(stored.entries.len());
+                stored.entries.drain(..count);
+                stored.base = *to;
+            }
+        }
+    }
+}
+
+fn found_from(shards: &Shards, shard: ShardId, low: u64) -> impl Iterator<Item = &Entry> {
+    shards
+        .get(&shard)
+        .into_iter()
+        .flat_map(move |stored| stored.entries.iter().skip(stored.offset(low)))
+}
+
+impl LogStore for MemoryLog {
+    fn append(&mut self, batch: &[Append]) -> Result<(), LogError> {
+        let mut ends = BTreeMap::new();
+        for append in batch {
+            let stored = || {
+                self.written
+                    .get(&append.shard)
+                    .map_or((0, 0), |shard| (shard.base.index, shard.last_index()))
+            };
+            let end = check(
+                append,
+                ends.get(&append.shard).copied().unwrap_or_else(stored),
+            )?;
+            ends.insert(append.shard, end);
+        }
+        if let Some(free_bytes) = self.free_bytes {
+            let needed_bytes = batch.iter().map(Append::data_bytes).sum();
+            if free_bytes < needed_bytes {
+                return Err(LogError::DiskFull {
+                    free_bytes,
+                    needed_bytes,
+                });
+            }
+        }
+        let mut sync = false;
+        for append in batch.iter().filter(|append| !append.is_empty()) {
+            sync |= append.must_sync || !append.entries.is_empty() || append.install.is_some();
+            self.change(Change::Append(append.clone()));
+        }
+        if sync {
+            for change in std::mem::take(&mut self.unsynced) {
+                apply(&mut self.synced, &change);
+            }
             self.syncs_count += 1;
         }
         Ok(())
@@ -131,7 +178,8 @@ impl LogStore for MemoryLog {
     }
 
     fn shard(&self, shard: ShardId) -> Result<ShardLog, LogError> {
-        let found = self.written.get(&shard).cloned().unwrap_or_default();
+        let empty = Shard::default();
+        let found = self.written.get(&shard).unwrap_or(&empty);
         Ok(ShardLog {
             shard,
             hard_state: found.hard_state,
@@ -166,14 +214,8 @@ impl LogStore for MemoryLog {
         }
         let mut bytes = 0;
         let mut found = Vec::new();
-        let stored = self
-            .written
-            .get(&shard)
-            .map_or(&[][..], |stored| &stored.entries[..]);
-        for entry in stored
-            .iter()
-            .filter(|entry| (low..high).contains(&entry.index))
-        {
+        let count = usize::try_from(high - low).unwrap_or(usize::MAX);
+        for entry in found_from(&self.written, shard, low).take(count) {
             bytes += entry.data.len() as u64;
             if !found.is_empty() && bytes > max_bytes {
                 break;
@@ -198,11 +240,7 @@ impl LogStore for MemoryLog {
             });
         }
         // A cut is never promised to anyone, so it needs no sync: after a crash the log is merely longer.
-        if let Some(stored) = self.written.get_mut(&shard) {
-            let count = stored.offset(to.index + 1).min(stored.entries.len());
-            stored.entries.drain(..count);
-            stored.base = to;
-        }
+        self.change(Change::Compact(shard, to));
         Ok(())
     }
 
