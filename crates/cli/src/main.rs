@@ -1,5 +1,63 @@
 //! `clearspan`: node, operator's tool and test bench in one binary.
+//!
+//! Data goes to stdout, talk to stderr; every answer has `--json`. Exit codes: 0 done, 1 a failed verdict or step, 2 usage,
+//! 5 refused by a rule.
 
 #![forbid(unsafe_code)]
 
-fn main() {}
+mod day;
+mod generate;
+mod output;
+mod query;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Clears and settles payments between banks: urgent ones gross at once, packages netted in cycles.
+#[derive(Debug, Parser)]
+#[command(name = "clearspan", version, about, max_term_width = 100)]
+struct Cli {
+    /// Answer in JSON on stdout
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a business day on an embedded node: a directory of ISO 20022 files in, settled accounts and receipts out
+    Day(day::Day),
+    /// Write realistic input for a business day
+    Generate(generate::Generate),
+    /// Check certificates and statement chains with code that shares nothing with the netting
+    Verify(verify::Verify),
+    /// Ask for a payment, an account, a queue, expected incoming payments or a cycle
+    Query(query::Query),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Day(day) => day.run(cli.json),
+        Command::Generate(generate) => generate.run(cli.json),
+        Command::Verify(verify) => verify.run(cli.json),
+        Command::Query(query) => query.run(cli.json),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            // A reader that went away (`clearspan … | head`) is no failure of ours.
+            let gone = error
+                .downcast_ref::<std::io::Error>()
+                .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe);
+            if gone {
+                return ExitCode::SUCCESS;
+            }
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

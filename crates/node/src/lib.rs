@@ -4,5 +4,13 @@
 
 pub mod certificates;
 pub mod clock;
+pub mod day;
 pub mod documents;
 pub mod engine;
+pub mod founding;
+pub mod gateway;
+pub mod history;
+pub mod inbox;
+pub mod outbox;
+pub mod settings;
+pub mod summary;

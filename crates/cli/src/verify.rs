@@ -1,0 +1,46 @@
+//! `clearspan verify`
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::output;
+
+/// Check certificates and statement chains with code that shares nothing with the netting
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Checks every cycle's certificate (inputs, prefixes, sums, zero sum, closing = opening + net, floors, each round's drops,
+greatest feasible set), the chain of certificates, and the chain of statements. Needs nothing but the files.
+Exit code 0 when everything holds, 1 when anything does not.
+
+Example:
+  clearspan verify out/day")]
+pub(crate) struct Verify {
+    /// Output directory of a day, with certificates/ and statements/
+    dir: PathBuf,
+}
+
+impl Verify {
+    pub(crate) fn run(self, json: bool) -> anyhow::Result<ExitCode> {
+        let report = clearspan_audit::verify_directory(&self.dir);
+        if json {
+            output::json(&report)?;
+        } else {
+            let mut out = std::io::stdout().lock();
+            for (path, finding) in report.all_findings() {
+                writeln!(out, "{path}: {finding}")?;
+            }
+            writeln!(
+                out,
+                "{}: {} cycles, {} business days, {} settled payments checked",
+                if report.ok { "verified" } else { "NOT VERIFIED" },
+                report.cycles.len(),
+                report.days.len(),
+                output::count(report.settled_count)
+            )?;
+        }
+        Ok(if report.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}

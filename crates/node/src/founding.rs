@@ -1,0 +1,150 @@
+//! Brings a data directory up to the settings: genesis of every shard, participants, accounts, opening balances.
+//!
+//! Every step asks the state first, so it can be cut off anywhere and run again.
+
+use std::io::Read as _;
+
+use clearspan_ledger::directory::{AccountTerms, ParticipantTerms};
+use clearspan_ledger::entry::{AdminCommand, Command, Genesis};
+use clearspan_ledger::{AdminRefusal, Currency, Reply, ShardId, Text};
+
+use crate::engine::{Engine, Lane, ProposeError};
+use crate::settings::{Participant, Settings};
+
+/// Why settings cannot be put into force.
+#[derive(Debug, thiserror::Error)]
+pub enum FoundingError {
+    /// A proposal had no outcome.
+    #[error("propose to the ledger")]
+    Propose(#[from] ProposeError),
+    /// The ledger refused.
+    #[error("{what}: the ledger refused ({refusal:?})")]
+    Refused {
+        /// What was asked.
+        what: String,
+        /// Why.
+        refusal: AdminRefusal,
+    },
+    /// The settings contradict what the data directory holds.
+    #[error("{0}")]
+    Contradiction(String),
+    /// No random bytes for the cluster's secret.
+    #[error("read random bytes for the cluster's secret")]
+    Random(#[source] std::io::Error),
+}
+
+const COORDINATOR: ShardId = ShardId::new(0);
+
+/// Founds the cluster where that has not been done, and takes up what is new in the settings.
+///
+/// # Errors
+/// [`FoundingError::Contradiction`] when something that is fixed differs.
+pub fn found(engine: &Engine, settings: &Settings) -> Result<(), FoundingError> {
+    let founded = engine.with_ledger(COORDINATOR, |ledger| ledger.genesis().cloned());
+    let genesis = match founded {
+        Some(genesis) => {
+            if genesis.amount_max != settings.amount_max
+                || genesis.retention_days != settings.retention_days
+                || genesis.page_len_payments != settings.page_len_payments
+            {
+                return Err(FoundingError::Contradiction(
+                    "amount_max_minor, retention_days or page_len_payments differ from those that this data directory \
+                     was founded with; they are fixed for good"
+                        .to_owned(),
+                ));
+            }
+            genesis
+        }
+        None => Genesis {
+            cluster: engine.cluster_id(),
+            shard: COORDINATOR,
+            shards: settings.shards,
+            hash_seed: random()?,
+            retention_days: settings.retention_days,
+            amount_max: settings.amount_max,
+            page_len_payments: settings.page_len_payments,
+            gap_timeout_ns: u64::from(settings.gap_timeout_seconds) * 1_000_000_000,
+        },
+    };
+    for shard in (0..settings.shards).map(ShardId::new) {
+        if engine.with_ledger(shard, |ledger| ledger.genesis().is_none()) {
+            execute(engine, shard, &Command::Genesis(Genesis { shard, ..genesis.clone() }), || "found the cluster".to_owned())?;
+        }
+    }
+    for participant in &settings.participants {
+        take_up(engine, participant)?;
+    }
+    engine.settle_down();
+    Ok(())
+}
+
+fn take_up(engine: &Engine, participant: &Participant) -> Result<(), FoundingError> {
+    let bic = participant.bic;
+    let terms = ParticipantTerms {
+        bic,
+        name: participant.name.clone(),
+        home: participant.home,
+        numbers_messages: participant.numbers_messages,
+        refuse_whole: participant.refuse_whole,
+        net_unit: participant.net_unit,
+    };
+    let known = engine.with_ledger(COORDINATOR, |ledger| {
+        ledger.directory().find(bic).and_then(|number| ledger.directory().get(number).cloned())
+    });
+    match known {
+        None => execute(engine, COORDINATOR, &Command::Admin(AdminCommand::AddParticipant(terms)), || format!("take up {bic}"))?,
+        Some(known) if known == terms => {}
+        Some(known) => {
+            return Err(FoundingError::Contradiction(format!(
+                "{bic} was taken up as {:?} in shard {} (sequence = {}, refuse_whole = {}, net_unit = {:?}); the settings say otherwise",
+                known.name, known.home, known.numbers_messages, known.refuse_whole, known.net_unit
+            )));
+        }
+    }
+    for account in &participant.accounts {
+        let terms = AccountTerms { bic, currency: account.currency, credit_line: account.credit_line };
+        // Opening twice is refused without effect, which is what is wanted when this is run again.
+        let command = Command::Admin(AdminCommand::OpenAccount(terms));
+        execute_or(engine, &command, AdminRefusal::AccountExists, || format!("open the {} account of {bic}", account.currency))?;
+        if account.opening_balance.minor() > 0 {
+            let command = Command::Admin(AdminCommand::Fund {
+                reference: opening_reference(participant, account.currency),
+                bic,
+                currency: account.currency,
+                amount: account.opening_balance,
+            });
+            execute_or(engine, &command, AdminRefusal::ReferenceUsed, || format!("fund the {} account of {bic}", account.currency))?;
+        }
+    }
+    Ok(())
+}
+
+/// Names an account's opening balance: it is put there once.
+fn opening_reference(participant: &Participant, currency: Currency) -> Text {
+    Text::new(&format!("OPENING-{}-{currency}", participant.bic)).unwrap_or(Text::EMPTY)
+}
+
+fn execute(engine: &Engine, shard: ShardId, command: &Command, what: impl Fn() -> String) -> Result<(), FoundingError> {
+    match engine.execute(shard, command, Lane::Bulk)?.reply {
+        Reply::Refused(refusal) => Err(FoundingError::Refused { what: what(), refusal }),
+        _ => Ok(()),
+    }
+}
+
+fn execute_or(
+    engine: &Engine,
+    command: &Command,
+    harmless: AdminRefusal,
+    what: impl Fn() -> String,
+) -> Result<(), FoundingError> {
+    match execute(engine, COORDINATOR, command, what) {
+        Err(FoundingError::Refused { refusal, .. }) if refusal == harmless => Ok(()),
+        other => other,
+    }
+}
+
+fn random() -> Result<u128, FoundingError> {
+    let mut bytes = [0; 16];
+    std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes)).map_err(FoundingError::Random)?;
+    Ok(u128::from_le_bytes(bytes))
+}

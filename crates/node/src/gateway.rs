@@ -1,0 +1,71 @@
+//! Takes messages in: reads them, finds the sender's home shard, proposes. It holds no state that matters.
+
+use clearspan_iso20022::read::{self, Context, Fault, Incoming, Limits, Submitted};
+use clearspan_ledger::entry::Command;
+use clearspan_ledger::message::{MessageKind, Settlement, Submission};
+use clearspan_ledger::{AmountMinor, Bic, ShardId};
+
+use crate::engine::{Engine, Lane, Pending, ProposeError};
+
+/// A node's door for participants' messages.
+#[derive(Debug)]
+pub struct Gateway<'a> {
+    engine: &'a Engine,
+    limits: Limits,
+    amount_max: AmountMinor,
+}
+
+impl<'a> Gateway<'a> {
+    /// A gateway in front of an engine.
+    #[must_use]
+    pub fn new(engine: &'a Engine, amount_max: AmountMinor) -> Self {
+        Self { engine, limits: Limits::default(), amount_max }
+    }
+
+    /// Reads one message and packs what it carries; `sender` is whom the connection proved, where it proved somebody.
+    /// Needs no lock but for one look at the directory, so many threads may do it at once.
+    ///
+    /// # Errors
+    /// The fault, with its place, when it cannot be read or attributed.
+    pub fn read(&self, bytes: &[u8], sender: Option<Bic>) -> Result<Incoming, Box<Fault>> {
+        let numbers_messages = |bic: Bic| {
+            self.engine.with_ledger(ShardId::new(0), |ledger| {
+                let directory = ledger.directory();
+                directory.find(bic).and_then(|number| directory.get(number)).is_some_and(|terms| terms.numbers_messages)
+            })
+        };
+        let context = Context { sender, amount_max: self.amount_max, numbers_messages: &numbers_messages };
+        let mut incoming = read::read(bytes, &self.limits, &context)?;
+        if let Incoming::Submission(submitted) = &mut incoming {
+            submitted.submission.heap = clearspan_codec::heap::pack(&submitted.submission.heap);
+        }
+        Ok(incoming)
+    }
+
+    /// Proposes a message to its sender's home shard. A sender that is nobody's is told so by the coordinator's shard.
+    ///
+    /// # Errors
+    /// As [`Engine::propose`].
+    pub fn submit(&self, submitted: Submitted) -> Result<Pending, ProposeError> {
+        let sender = submitted.submission.sender;
+        let lane = lane_of(&submitted.submission);
+        self.engine.propose(self.home_of(sender), &Command::Submit(submitted.submission), lane)
+    }
+
+    /// A participant's home shard; the coordinator's for a code that is nobody's.
+    #[must_use]
+    pub fn home_of(&self, bic: Bic) -> ShardId {
+        self.engine.with_ledger(ShardId::new(0), |ledger| {
+            let directory = ledger.directory();
+            directory.find(bic).and_then(|number| directory.get(number)).map_or(ShardId::new(0), |terms| terms.home)
+        })
+    }
+}
+
+/// Urgent payments, returns and cancellations go before bulk.
+#[must_use]
+pub fn lane_of(submission: &Submission) -> Lane {
+    let urgent = matches!(submission.settlement, Settlement::Gross { .. })
+        || matches!(submission.kind, MessageKind::Return | MessageKind::Cancellation);
+    if urgent { Lane::Urgent } else { Lane::Bulk }
+}

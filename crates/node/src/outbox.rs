@@ -1,0 +1,357 @@
+//! Output on disk: `outbox/<BIC>/…`, `certificates/…`, `statements/…`. All of it can be derived again from the data
+//! directory; a file that is there already must hold the same bytes.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use clearspan_iso20022::read::{Fault, ReportRequest, StatusRequest};
+use clearspan_ledger::entry::Command;
+use clearspan_ledger::message::Submission;
+use clearspan_ledger::{Bic, Ledger, MessageNo, ParticipantId, Reason, ShardId};
+
+use crate::certificates::{self, CertificateError};
+use crate::documents::{self, Cache, Document, DocumentError, Documents, View};
+use crate::engine::{Engine, Reading};
+use crate::settings::Settings;
+
+/// Why output cannot be formed or written.
+#[derive(Debug, thiserror::Error)]
+pub enum OutboxError {
+    /// A document cannot be formed.
+    #[error("form output {number} of {participant}")]
+    Document {
+        /// Whose.
+        participant: Bic,
+        /// Its number.
+        number: u64,
+        /// Why.
+        source: Box<DocumentError>,
+    },
+    /// An answer cannot be formed.
+    #[error("answer {file}")]
+    Answer {
+        /// The request's file.
+        file: String,
+        /// Why.
+        source: Box<DocumentError>,
+    },
+    /// A certificate or statement cannot be formed or written.
+    #[error("write certificates and statements")]
+    Certificate(#[from] Box<CertificateError>),
+    /// A file cannot be written.
+    #[error("write {path}")]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file is there with other content: the output directory belongs to other data, or was changed.
+    #[error("{path} is there with other content: it belongs to other data or was changed; give another --out, or move it away")]
+    Differs {
+        /// Which.
+        path: PathBuf,
+    },
+}
+
+/// Why a package cannot be read for output.
+#[derive(Debug, thiserror::Error)]
+pub enum ViewError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] clearspan_storage::PackageError),
+    /// Its bytes.
+    #[error("decode package {number} of shard {shard}")]
+    Decode {
+        /// Whose.
+        shard: ShardId,
+        /// Its number.
+        number: MessageNo,
+        /// Why.
+        source: clearspan_codec::DecodeError,
+    },
+    /// Another kind of entry lies in its place.
+    #[error("package {number} of shard {shard} holds no message")]
+    NoMessage {
+        /// Whose.
+        shard: ShardId,
+        /// Its number.
+        number: MessageNo,
+    },
+}
+
+impl View for Reading<'_> {
+    type Error = ViewError;
+
+    fn shards(&self) -> u16 {
+        Reading::shards(self)
+    }
+
+    fn ledger(&self, shard: ShardId) -> &Ledger {
+        Reading::ledger(self, shard)
+    }
+
+    fn package(&self, shard: ShardId, message: MessageNo) -> Result<Option<Submission>, ViewError> {
+        let Some(data) = Reading::package(self, shard, message)? else { return Ok(None) };
+        match clearspan_codec::entry::decode(data) {
+            Ok((_, Command::Submit(submission))) => Ok(Some(submission)),
+            Ok(_) => Err(ViewError::NoMessage { shard, number: message }),
+            Err(source) => Err(ViewError::Decode { shard, number: message, source }),
+        }
+    }
+}
+
+/// Where a node puts its output.
+#[derive(Debug)]
+pub struct Outbox<'a> {
+    engine: &'a Engine,
+    settings: documents::Settings,
+    cache: Cache,
+    root: PathBuf,
+}
+
+impl<'a> Outbox<'a> {
+    /// Output below `root`.
+    #[must_use]
+    pub fn new(engine: &'a Engine, settings: &Settings, root: &Path) -> Self {
+        Self {
+            engine,
+            settings: documents::Settings::new(settings.clearing_house),
+            cache: Cache::new(),
+            root: root.to_owned(),
+        }
+    }
+
+    fn of(&self, participant: &str) -> PathBuf {
+        self.root.join("outbox").join(participant)
+    }
+
+    /// Answers a message that could not be read, to its sender; nobody is told when that cannot be made out.
+    pub(crate) fn refuse_file(&self, file: &str, fault: &Fault) -> Result<(), OutboxError> {
+        let reading = self.engine.read();
+        let known = fault.sender.filter(|&bic| reading.ledger(ShardId::new(0)).directory().find(bic).is_some());
+        let documents = Documents::new(&reading, &self.settings, &self.cache);
+        match (known, documents.refusal(fault, known, self.engine.now())) {
+            (Some(bic), Some(answer)) => self.write_answer(&self.of(bic.as_str()), file, &answer),
+            _ => Ok(()),
+        }
+    }
+
+    /// Answers a message of which nothing was stored.
+    pub(crate) fn answer_not_taken(&self, file: &str, submission: &Submission, reason: Reason) -> Result<(), OutboxError> {
+        let reading = self.engine.read();
+        if reading.ledger(ShardId::new(0)).directory().find(submission.sender).is_none() {
+            return Ok(());
+        }
+        let documents = Documents::new(&reading, &self.settings, &self.cache);
+        let answer = documents
+            .not_taken(submission, reason, self.engine.now())
+            .map_err(|source| OutboxError::Answer { file: file.to_owned(), source: Box::new(source) })?;
+        self.write_answer(&self.of(submission.sender.as_str()), file, &answer)
+    }
+
+    /// Answers a status enquiry, as things stand.
+    pub(crate) fn answer_status(&self, file: &str, request: &StatusRequest) -> Result<(), OutboxError> {
+        self.answer(file, request.sender, |documents| documents.status_answer(request))
+    }
+
+    /// Answers a request for reports or for a replay of output.
+    pub(crate) fn answer_report(&self, file: &str, request: &ReportRequest) -> Result<(), OutboxError> {
+        self.answer(file, request.sender, |documents| documents.report_answer(request))
+    }
+
+    fn answer(
+        &self,
+        file: &str,
+        sender: Bic,
+        form: impl FnOnce(&Documents<'_, Reading<'_>>) -> Result<Vec<Document>, DocumentError>,
+    ) -> Result<(), OutboxError> {
+        let reading = self.engine.read();
+        let answers = match form(&Documents::new(&reading, &self.settings, &self.cache)) {
+            // An enquiry of a stranger is answered to nobody.
+            Err(DocumentError::ParticipantUnknown) => return Ok(()),
+            answers => {
+                answers.map_err(|source| OutboxError::Answer { file: file.to_owned(), source: Box::new(source) })?
+            }
+        };
+        self.write_answers(sender, file, &answers)
+    }
+
+    fn write_answers(&self, sender: Bic, file: &str, answers: &[Document]) -> Result<(), OutboxError> {
+        let directory = self.of(sender.as_str());
+        answers.iter().try_for_each(|answer| self.write_answer(&directory, file, answer))
+    }
+
+    /// Answers that have no number are not part of the stream: they say how things stood when they were asked for, and
+    /// are written anew each time.
+    fn write_answer(&self, directory: &Path, file: &str, answer: &Document) -> Result<(), OutboxError> {
+        let name = file.replace(['/', '\\'], "-");
+        let name = name.strip_suffix(".xml").unwrap_or(&name);
+        let path = directory.join("answers").join(name).join(&answer.file_name);
+        replace(&path, &answer.bytes)
+    }
+
+    /// Writes every participant's numbered documents that are not there yet, and the chain of statements. Returns how many
+    /// were written and how many were there.
+    ///
+    /// # Errors
+    /// [`OutboxError::Differs`] when a file that is there holds something else.
+    pub fn write_all(
+        &self,
+        threads: usize,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(u64, u64), OutboxError> {
+        let jobs = self.jobs();
+        let total = jobs.iter().map(|job| job.end - job.first).sum();
+        let (next, written, kept, done) =
+            (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        let failure = Mutex::new(None);
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads.max(1))
+                .map(|_| {
+                    scope.spawn(|| {
+                        while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                            match self.write_job(job) {
+                                Ok((new, old)) => {
+                                    written.fetch_add(new, Ordering::Relaxed);
+                                    kept.fetch_add(old, Ordering::Relaxed);
+                                    done.fetch_add(job.end - job.first, Ordering::Relaxed);
+                                }
+                                Err(error) => {
+                                    next.store(jobs.len(), Ordering::Relaxed);
+                                    if let Ok(mut failure) = failure.lock() {
+                                        failure.get_or_insert(error);
+                                    }
+                                }
+                            }
+                        }
+                    })
+                })
+                .collect();
+            while workers.iter().any(|worker| !worker.is_finished()) {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                progress(done.load(Ordering::Relaxed), total);
+            }
+        });
+        if let Some(error) = failure.into_inner().ok().flatten() {
+            return Err(error);
+        }
+        self.write_statements()?;
+        Ok((written.into_inner(), kept.into_inner()))
+    }
+
+    fn jobs(&self) -> Vec<Job> {
+        let reading = self.engine.read();
+        let mut jobs = Vec::new();
+        for (_, ledger) in reading.ledgers() {
+            for (participant, terms) in ledger.directory().iter() {
+                let Some(stream) = ledger.stream(participant) else { continue };
+                let first = stream.iter().next().map_or(stream.next_number(), |item| item.number);
+                let end = stream.next_number();
+                let mut at = first;
+                while at < end {
+                    let to = (at + JOB_LEN_NUMBERS).min(end);
+                    jobs.push(Job { participant, bic: terms.bic, first: at, end: to });
+                    at = to;
+                }
+            }
+        }
+        jobs
+    }
+
+    fn write_job(&self, job: &Job) -> Result<(u64, u64), OutboxError> {
+        let directory = self.of(job.bic.as_str());
+        create(&directory)?;
+        let (mut written, mut kept) = (0, 0);
+        for number in job.first..job.end {
+            let formed = {
+                let reading = self.engine.read();
+                Documents::new(&reading, &self.settings, &self.cache).documents(job.participant, number, false)
+            };
+            let documents = formed.map_err(|source| OutboxError::Document {
+                participant: job.bic,
+                number,
+                source: Box::new(source),
+            })?;
+            for document in documents {
+                if keep(&directory.join(&document.file_name), &document.bytes)? {
+                    kept += 1;
+                } else {
+                    written += 1;
+                }
+            }
+        }
+        Ok((written, kept))
+    }
+
+    /// Writes the certificate of every settled cycle that has none yet.
+    ///
+    /// # Errors
+    /// When one cannot be formed or written.
+    pub fn write_certificates(&self) -> Result<(), OutboxError> {
+        let reading = self.engine.read();
+        let documents = Documents::new(&reading, &self.settings, &self.cache);
+        let settled = reading.ledger(ShardId::new(0)).cycle_summaries().filter(|summary| !summary.abandoned);
+        for summary in settled {
+            let directory = clearspan_audit::cycle_directory(&self.root, &summary.date.to_string(), summary.cycle.get().into());
+            if directory.exists() {
+                continue;
+            }
+            let last = certificates::last_certificate(&self.root).map_err(Box::new)?;
+            let previous = last.map(|certificate| certificate.digest);
+            certificates::write(&self.root, &reading, &documents, summary.cycle, previous).map_err(Box::new)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the chain of statements of every closed business day that is not there yet.
+    fn write_statements(&self) -> Result<(), OutboxError> {
+        let reading = self.engine.read();
+        let coordinator = reading.ledger(ShardId::new(0));
+        let open = coordinator.cluster_day().map(|(date, _)| date);
+        for date in coordinator.dates().filter(|&date| Some(date) != open) {
+            if !clearspan_audit::day_directory(&self.root, &date.to_string()).exists() {
+                certificates::write_statements(&self.root, &reading, date).map_err(Box::new)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Numbers that one thread forms in a row.
+const JOB_LEN_NUMBERS: u64 = 64;
+
+struct Job {
+    participant: ParticipantId,
+    bic: Bic,
+    first: u64,
+    end: u64,
+}
+
+fn create(directory: &Path) -> Result<(), OutboxError> {
+    std::fs::create_dir_all(directory).map_err(|source| OutboxError::Write { path: directory.to_owned(), source })
+}
+
+/// Writes a file unless it is there; whether it was.
+fn keep(path: &Path, bytes: &[u8]) -> Result<bool, OutboxError> {
+    match std::fs::read(path) {
+        Ok(found) if found == bytes => Ok(true),
+        Ok(_) => Err(OutboxError::Differs { path: path.to_owned() }),
+        Err(_) => replace(path, bytes).map(|()| false),
+    }
+}
+
+/// A reader sees the whole file or none.
+fn replace(path: &Path, bytes: &[u8]) -> Result<(), OutboxError> {
+    let failed = |source| OutboxError::Write { path: path.to_owned(), source };
+    if let Some(directory) = path.parent() {
+        create(directory)?;
+    }
+    let part = path.with_extension("part");
+    let mut file = std::fs::File::create(&part).map_err(failed)?;
+    file.write_all(bytes).map_err(failed)?;
+    drop(file);
+    std::fs::rename(&part, path).map_err(failed)
+}
