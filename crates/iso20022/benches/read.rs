@@ -116,4 +116,104 @@ fn main() {
             tokenised.as_secs_f64() / read.as_secs_f64(),
         );
     }
+    for (name, text) in hostile() {
+        let bytes = text.as_bytes();
+        let time = best(|| {
+            let _ = black_box(read(black_box(bytes), &limits, &context));
+        });
+        #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+        let megabytes = bytes.len() as f64 / 1e6;
+        let outcome = match read(bytes, &limits, &context) {
+            Ok(_) => "read".to_owned(),
+            Err(fault) => fault.detail.into_owned(),
+        };
+        println!(
+            "hostile {name}: {megabytes:.2} MB; {:.0} MB/s; {outcome}",
+            megabytes / time.as_secs_f64()
+        );
+    }
+}
+
+/// Messages that are made to cost: each fills one transaction's supplementary data, or every payment, with one thing.
+fn hostile() -> Vec<(&'static str, String)> {
+    let plain = package(false, "");
+    let mark = "<RmtInf><Ustrd>Invoice 0 of 30 November, with thanks</Ustrd></RmtInf>";
+    let filled = |part: String| {
+        plain.replacen(
+            mark,
+            &format!("{mark}<SplmtryData><Envlp>{part}</Envlp></SplmtryData>"),
+            1,
+        )
+    };
+    let declared = |count: u32| -> String {
+        (0..count)
+            .map(|n| format!(" xmlns:p{n:02}=\"urn:{n:02}\""))
+            .collect()
+    };
+    let scopes: String = (0..3)
+        .map(|level| {
+            format!(
+                "<a{}>",
+                declared(60).replace("urn:", &format!("urn:{level}"))
+            )
+        })
+        .collect();
+    vec![
+        (
+            "namespaces declared again and again",
+            filled("<a xmlns:a=\"urn:00\"/>".repeat(40_000)),
+        ),
+        (
+            "prefixes far out, by turns",
+            filled(format!(
+                "<z{}>{scopes}{}</a></a></a></z>",
+                declared(60),
+                "<p00:a/><p01:a/><b/>".repeat(40_000)
+            )),
+        ),
+        (
+            "attributes",
+            filled(
+                format!(
+                    "<a{}/>",
+                    (0..60)
+                        .map(|n| format!(" a{n:02}=\"\""))
+                        .collect::<String>()
+                )
+                .repeat(2000),
+            ),
+        ),
+        (
+            "depth",
+            filled(format!("{}{}", "<a>".repeat(24), "</a>".repeat(24)).repeat(4000)),
+        ),
+        (
+            "entities",
+            filled(format!("<a>{}</a>", "&amp;".repeat(4000)).repeat(40)),
+        ),
+        ("comments", filled("<!---->".repeat(150_000))),
+        (
+            "texts in pieces",
+            filled(format!("<a>{}</a>", "x<![CDATA[]]>".repeat(4000)).repeat(20)),
+        ),
+        (
+            "one long namespace, many elements",
+            filled(format!(
+                "<a xmlns:p=\"urn:{}\">{}</a>",
+                "x".repeat(1000),
+                "<p:b/>".repeat(200_000)
+            )),
+        ),
+        (
+            "every amount wrong",
+            plain.replace("Ccy=\"EUR\">", "Ccy=\"EUR\">x"),
+        ),
+        (
+            "every identifier the same",
+            plain
+                .replace("b074-", "b074-0")
+                .replace("000</UETR>", "</UETR>")
+                .replace("<UETR>", "<UETR>x"),
+        ),
+    ]
 }

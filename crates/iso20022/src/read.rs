@@ -6,10 +6,14 @@
 //! be read or attributed is a [`Fault`].
 //!
 //! # The canonical form
-//! Hashes are over expanded names (namespace and local name, no prefixes) with attributes in order of their names and text
-//! with references, CDATA and line ends resolved; white space between elements, comments, processing instructions, schema
+//! Hashes are over expanded names (namespace and local name, no prefixes) with attributes in one order and text with
+//! references, CDATA and line ends resolved; white space between elements, comments, processing instructions, schema
 //! location hints and creation times (`CreDtTm`: a resend is created anew) are left out. Only the `Document` counts, so
-//! copy and possible-duplicate flags of the business header never change a hash.
+//! copy and possible-duplicate flags of the business header never change a hash. A namespace other than the message's is
+//! written as its own hash. Prefixes inside values (`xsi:type="p:x"`) are text and do change it.
+//!
+//! [`Submission::digest`] is XXH3-128 over all of it, the identifiers of a payment (`InstrId`, `TxId`, `UETR`, `ClrSysRef`,
+//! `RtrId`, `CxlId`) before its content; `content_digest` is XXH3-64 over one payment's content without them.
 //!
 //! # Decided where the standard leaves it open
 //! - A settlement time without zone is refused (`FieldInvalid`): its meaning would depend on who reads it.
@@ -47,7 +51,7 @@ pub struct Limits {
     pub depth_max: usize,
     /// Attributes of one element; they are compared pair by pair.
     pub attributes_max: usize,
-    /// Namespace declarations in scope, and different namespaces; look-up is linear.
+    /// Namespace declarations in scope, and different namespaces; look-up is linear. A namespace has at most 1,024 bytes.
     pub namespaces_max: usize,
     /// Bytes of one element's text, references resolved. The longest published type in a payment has 2,048 characters.
     pub text_max_bytes: usize,

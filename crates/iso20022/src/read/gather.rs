@@ -63,6 +63,32 @@ pub(crate) trait Place {
     fn path(&self) -> String;
 }
 
+/// A place that is kept.
+#[derive(Clone, Debug)]
+struct Spot {
+    at: usize,
+    path: String,
+}
+
+impl Spot {
+    fn new(place: &dyn Place) -> Self {
+        Self {
+            at: place.at(),
+            path: place.path(),
+        }
+    }
+}
+
+impl Place for Spot {
+    fn at(&self) -> usize {
+        self.at
+    }
+
+    fn path(&self) -> String {
+        self.path.clone()
+    }
+}
+
 /// Whom an agent element names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Agent {
@@ -155,6 +181,11 @@ pub(crate) struct Gather<'c> {
     times: Vec<(u32, SettlementTimes)>,
     originals: Vec<(u32, OriginalPayment)>,
     pub(crate) marks: Vec<Mark>,
+    // Where the elements stood that are compared at the end.
+    spots: Vec<(Field, Spot)>,
+    // Where the payments begin, and the path of all of them.
+    starts: Vec<usize>,
+    transactions_path: String,
     // Requests.
     original: OriginalMessage,
     original_messages: Vec<OriginalMessage>,
@@ -203,6 +234,9 @@ impl<'c> Gather<'c> {
             times: Vec::new(),
             originals: Vec::new(),
             marks: Vec::new(),
+            spots: Vec::new(),
+            starts: Vec::new(),
+            transactions_path: String::new(),
             original: OriginalMessage::default(),
             original_messages: Vec::new(),
             requested: NO_REQUEST,
@@ -339,6 +373,12 @@ impl<'c> Gather<'c> {
 
     /// An element that means something ends; `text` is what it holds, where it holds text.
     pub(crate) fn close(&mut self, field: Field, text: &[u8], place: &dyn Place) {
+        if matches!(
+            field,
+            Field::Count | Field::ControlSum | Field::Total | Field::HeaderDefinition
+        ) {
+            self.spots.push((field, Spot::new(place)));
+        }
         match field {
             Field::MessageId => self.message_id(text, place),
             Field::Count => {

@@ -60,6 +60,7 @@ impl<'a> HeapContext<'a> {
     }
 
     /// The bytes of one direct child of the group header (`PmtTpInf`, `SttlmInf`), exactly as sent.
+    /// Declarations that the group header's own element makes are not part of it.
     #[must_use]
     pub fn group_part(&self, local: &str) -> Option<&'a [u8]> {
         children(self.group_header)
@@ -85,27 +86,29 @@ fn push_value(out: &mut Vec<u8>, value: &str) {
     out.push(b'"');
 }
 
-/// The parts of a heap context while it is built.
-pub(crate) struct Parts<'p> {
+/// What was in scope where the transactions stood, while the heap is built.
+pub(crate) struct Surroundings<'p> {
     pub(crate) namespace: &'p [u8],
     pub(crate) prefix: &'p [u8],
     pub(crate) declarations: &'p [(&'p [u8], &'p [u8])],
     pub(crate) inherited: &'p [(&'p [u8], &'p [u8])],
-    pub(crate) group_header: &'p [u8],
-    pub(crate) original_group: &'p [u8],
 }
 
-/// Appends a context; `None` when a part is too long for its length field.
-pub(crate) fn push_context(out: &mut Vec<u8>, parts: &Parts<'_>) -> Option<()> {
-    out.push(LAYOUT);
-    push_short(out, parts.namespace)?;
-    push_short(out, parts.prefix)?;
-    push_pairs(out, parts.declarations)?;
-    push_pairs(out, parts.inherited)?;
-    for part in [parts.group_header, parts.original_group] {
-        out.extend_from_slice(&u32::try_from(part.len()).ok()?.to_le_bytes());
-        out.extend_from_slice(part);
+impl Surroundings<'_> {
+    /// Appends the beginning of a heap; `None` when a part is too long for its length field.
+    pub(crate) fn push(&self, out: &mut Vec<u8>) -> Option<()> {
+        out.push(LAYOUT);
+        push_short(out, self.namespace)?;
+        push_short(out, self.prefix)?;
+        push_pairs(out, self.declarations)?;
+        push_pairs(out, self.inherited)
     }
+}
+
+/// Appends bytes behind their length; `None` when they are too long for it.
+pub(crate) fn push_long(out: &mut Vec<u8>, part: &[u8]) -> Option<()> {
+    out.extend_from_slice(&u32::try_from(part.len()).ok()?.to_le_bytes());
+    out.extend_from_slice(part);
     Some(())
 }
 

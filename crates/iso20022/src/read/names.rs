@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::scan::{self, Bad};
 
 /// A namespace of this message: a place in the table of its URIs.
@@ -15,12 +17,22 @@ impl Namespace {
     pub(crate) const XML: Self = Self(1);
 }
 
+/// Published namespaces have about 50 bytes. The context of a heap repeats them.
+const URI_MAX_BYTES: usize = 1024;
+const PREFIX_MAX_BYTES: usize = 256;
+
 const XML_URI: &[u8] = b"http://www.w3.org/XML/1998/namespace";
 const XMLNS_URI: &[u8] = b"http://www.w3.org/2000/xmlns/";
 
 /// The declarations in scope, innermost last, and all URIs seen.
+///
+/// Look-up compares numbers first, so that a message full of declarations costs little more than another.
 pub(crate) struct Names<'a> {
     uris: Vec<Cow<'a, [u8]>>,
+    // Hashes of `uris`.
+    uri_keys: Vec<u64>,
+    // Hashes of the prefixes in `bindings`.
+    keys: Vec<u64>,
     bindings: Vec<(&'a [u8], Namespace)>,
     // What was looked up last; nearly every element has the prefix of the one before it.
     last: Option<(&'a [u8], Namespace)>,
@@ -29,8 +41,12 @@ pub(crate) struct Names<'a> {
 
 impl<'a> Names<'a> {
     pub(crate) fn new(max: usize) -> Self {
+        let uris = vec![Cow::Borrowed(&b""[..]), Cow::Borrowed(XML_URI)];
+        let uri_keys = uris.iter().map(|uri| xxh3_64(uri)).collect();
         Self {
-            uris: vec![Cow::Borrowed(b""), Cow::Borrowed(XML_URI)],
+            uris,
+            uri_keys,
+            keys: Vec::new(),
             bindings: Vec::new(),
             last: None,
             max,
@@ -46,6 +62,7 @@ impl<'a> Names<'a> {
     pub(crate) fn leave(&mut self, depth: usize) {
         if self.bindings.len() != depth {
             self.bindings.truncate(depth);
+            self.keys.truncate(depth);
             self.last = None;
         }
     }
@@ -78,14 +95,27 @@ impl<'a> Names<'a> {
                 detail: "a namespace declaration that is not allowed",
             });
         }
-        let found = self.uris.iter().position(|known| *known == uri);
-        let index = match found {
-            Some(index) => index,
-            None => {
-                self.uris.push(uri);
-                self.uris.len() - 1
-            }
-        };
+        if uri.len() > URI_MAX_BYTES || prefix.len() > PREFIX_MAX_BYTES {
+            return Err(Bad {
+                at,
+                detail: "a longer namespace than one may be",
+            });
+        }
+        let uri_key = xxh3_64(&uri);
+        // Two namespaces of one hash are two entries, the second of which is found by its text.
+        let mut same = (0_usize..)
+            .zip(&self.uri_keys)
+            .filter(|(_, key)| **key == uri_key)
+            .map(|(index, _)| index);
+        let index =
+            match same.find(|&index| self.uris.get(index).is_some_and(|known| *known == uri)) {
+                Some(index) => index,
+                None => {
+                    self.uris.push(uri);
+                    self.uri_keys.push(uri_key);
+                    self.uris.len() - 1
+                }
+            };
         if self.uris.len() > self.max || self.bindings.len() >= self.max {
             return Err(Bad {
                 at,
@@ -97,6 +127,7 @@ impl<'a> Names<'a> {
             detail: "too many namespaces",
         })?;
         self.bindings.push((prefix, Namespace(index)));
+        self.keys.push(xxh3_64(prefix));
         self.last = None;
         Ok(())
     }
@@ -108,12 +139,22 @@ impl<'a> Names<'a> {
         {
             return Some(namespace);
         }
-        let found = self
-            .bindings
-            .iter()
-            .rev()
-            .find(|(name, _)| *name == prefix)
-            .map(|&(_, namespace)| namespace);
+        let wanted = xxh3_64(prefix);
+        // Two prefixes of one hash: those behind are looked at in turn.
+        let mut until = self.keys.len();
+        let found = loop {
+            let Some(at) = self
+                .keys
+                .get(..until)
+                .and_then(|keys| keys.iter().rposition(|key| *key == wanted))
+            else {
+                break None;
+            };
+            match self.bindings.get(at) {
+                Some(&(name, namespace)) if name == prefix => break Some(namespace),
+                _ => until = at,
+            }
+        };
         let namespace = match found {
             Some(namespace) => namespace,
             None if prefix.is_empty() => Namespace::NONE,
@@ -131,6 +172,14 @@ impl<'a> Names<'a> {
             .map_or(b"", |uri| uri)
     }
 
+    /// A number that stands for the namespace's URI whatever its place in the table.
+    pub(crate) fn key(&self, namespace: Namespace) -> u64 {
+        self.uri_keys
+            .get(usize::from(namespace.0))
+            .copied()
+            .unwrap_or(0)
+    }
+
     /// Every prefix with its URI among the outer `depth` declarations, by prefix.
     pub(crate) fn in_scope(&self, depth: usize) -> Vec<(&[u8], &[u8])> {
         let mut all: Vec<(&[u8], &[u8])> = Vec::new();
@@ -141,5 +190,33 @@ impl<'a> Names<'a> {
         }
         all.sort_unstable();
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Names, Namespace};
+
+    #[test]
+    fn the_innermost_declaration_counts() {
+        let mut names = Names::new(10);
+        assert_eq!(names.find(b""), Some(Namespace::NONE));
+        assert_eq!(names.find(b"xml"), Some(Namespace::XML));
+        assert_eq!(names.find(b"p"), None);
+        names.declare(b"p", b"urn:a", 0).unwrap();
+        names.declare(b"prefix-1", b"urn:a&amp;", 0).unwrap();
+        names.declare(b"prefix-2", b"urn:b", 0).unwrap();
+        let outer = names.find(b"p").unwrap();
+        let depth = names.depth();
+        names.declare(b"p", b"urn:b", 0).unwrap();
+        assert_eq!(names.find(b"p"), names.find(b"prefix-2"));
+        // Prefixes of one length and beginning.
+        assert_ne!(names.find(b"prefix-1"), names.find(b"prefix-2"));
+        assert_eq!(names.find(b"prefix-3"), None);
+        assert_eq!(names.in_scope(names.depth()).len(), 3);
+        names.leave(depth);
+        assert_eq!(names.find(b"p"), Some(outer));
+        let first = names.find(b"prefix-1").unwrap();
+        assert_eq!(names.uri(first), b"urn:a&");
     }
 }

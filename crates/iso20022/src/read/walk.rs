@@ -77,6 +77,8 @@ struct Walk<'a, 'c> {
     roots: usize,
     heap: Vec<u8>,
     body: usize,
+    // Whether the first transaction's parent had declarations of its own.
+    context_own: bool,
     group_header: (usize, usize),
     original_group: (usize, usize),
     // `xml:space` and `xml:lang` in force: depth, name, value.
@@ -122,6 +124,7 @@ pub(crate) fn read(
         roots: 0,
         heap: Vec::new(),
         body: 0,
+        context_own: false,
         group_header: (0, 0),
         original_group: (0, 0),
         inherited: Vec::new(),

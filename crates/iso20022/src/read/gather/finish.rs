@@ -3,12 +3,12 @@
 use std::mem;
 
 use bytes::Bytes;
-use clearspan_ledger::message::{MessageKind, Settlement, Submission};
+use clearspan_ledger::message::{MessageKind, PaymentRecord, Settlement, Submission};
 use clearspan_ledger::{Bic, Currency, PaymentId, Reason, Text};
 
 use super::{
-    Definition, Gather, Incoming, Mark, Place, ReportRequest, StatusRequest, Stop, Submitted,
-    values,
+    Definition, Field, Gather, Incoming, Mark, Place, ReportRequest, Spot, StatusRequest, Stop,
+    Submitted, values,
 };
 
 impl Gather<'_> {
@@ -135,7 +135,7 @@ impl Gather<'_> {
         end: &dyn Place,
     ) -> Incoming {
         self.compare_sums(end);
-        self.find_duplicates(end);
+        self.find_duplicates(sender);
         if self.payments.is_empty() && self.faults.is_empty() {
             self.fault(end, Reason::MessageNotSupported, "no payment in it");
         }
@@ -182,81 +182,77 @@ impl Gather<'_> {
         if let Some(Some(stated)) = self.count
             && u64::try_from(self.payments.len()) != Ok(stated)
         {
-            self.fault(
-                end,
-                Reason::CountMismatch,
-                format!("{stated} stated, {} found", self.payments.len()),
-            );
+            let detail = format!("{stated} stated, {} found", self.payments.len());
+            let spot = self.spot(Field::Count, end);
+            self.fault(&spot, Reason::CountMismatch, detail);
         }
         // A sum that cannot be made is not compared: the payment without a readable amount is refused alone.
         let Some(sum) = self.sum else { return };
         if let Some(Some(stated)) = self.control_sum
             && stated != sum
         {
+            let spot = self.spot(Field::ControlSum, end);
             self.fault(
-                end,
+                &spot,
                 Reason::ControlSumMismatch,
                 "the amounts sum to another number",
             );
         }
         if let Some((Some(currency), Some(stated))) = self.total {
-            let other = self
-                .payments
-                .iter()
-                .any(|payment| payment.currency != currency && payment.currency != Currency::NONE);
-            if other || stated != sum {
-                self.fault(
-                    end,
-                    Reason::TotalMismatch,
-                    "the amounts sum to another number, or are of other currencies",
-                );
+            let other = |payment: &PaymentRecord| {
+                payment.currency != currency && payment.currency != Currency::NONE
+            };
+            if stated != sum || self.payments.iter().any(other) {
+                let spot = self.spot(Field::Total, end);
+                let detail = "the amounts sum to another number, or are of other currencies";
+                self.fault(&spot, Reason::TotalMismatch, detail);
             }
         }
     }
 
-    fn find_duplicates(&mut self, end: &dyn Place) {
+    fn spot(&self, field: Field, end: &dyn Place) -> Spot {
+        let found = self.spots.iter().find(|(of, _)| *of == field);
+        found.map_or_else(|| Spot::new(end), |(_, spot)| spot.clone())
+    }
+
+    fn find_duplicates(&mut self, sender: Bic) {
         let mut keys: Vec<(PaymentId, usize)> = Vec::with_capacity(self.payments.len());
         keys.extend(
-            self.payments
-                .iter()
-                .enumerate()
+            (0..)
+                .zip(&self.payments)
                 .map(|(at, payment)| (payment.id, at)),
         );
         keys.retain(|(id, _)| *id != PaymentId::Transaction(0));
         keys.sort_unstable();
-        let receivers = !self.is(Definition::Cancellation);
         for pair in keys.windows(2) {
-            let [(first, _), (second, at)] = *pair else {
-                continue;
-            };
-            if first == second {
+            if let [(first, _), (second, at)] = *pair
+                && first == second
+            {
                 self.payment_fault(
-                    end,
                     at,
                     Reason::DuplicateInMessage,
                     "the identifier stands above already",
                 );
             }
         }
-        if let Some(sender) = self.sender().filter(|_| receivers) {
-            for at in 0..self.payments.len() {
-                if self.payments[at].receiver == Some(sender) {
-                    self.payment_fault(
-                        end,
-                        at,
-                        Reason::SameParticipant,
-                        "the sender is the receiver",
-                    );
-                }
+        for at in 0..self.payments.len() {
+            // A cancellation has no receiver.
+            if self.payments[at].receiver == Some(sender) {
+                self.payment_fault(at, Reason::SameParticipant, "the sender is the receiver");
             }
         }
     }
 
-    fn payment_fault(&mut self, end: &dyn Place, at: usize, reason: Reason, detail: &'static str) {
+    fn payment_fault(&mut self, at: usize, reason: Reason, detail: &'static str) {
         if let Some(payment) = self.payments.get_mut(at) {
             payment.faults.insert(reason);
         }
-        self.mark(end, u32::try_from(at).ok(), reason, detail);
+        let path = format!("{}[{}]", self.transactions_path, at + 1);
+        let spot = Spot {
+            at: self.starts.get(at).copied().unwrap_or(0),
+            path,
+        };
+        self.mark(&spot, u32::try_from(at).ok(), reason, detail);
     }
 
     /// After the header and the document: do they agree?
@@ -266,8 +262,9 @@ impl Gather<'_> {
             .as_ref()
             .is_some_and(|header| header.definition != message_name);
         if differs {
+            let spot = self.spot(Field::HeaderDefinition, end);
             self.fault(
-                end,
+                &spot,
                 Reason::HeaderMismatch,
                 "MsgDefIdr is not the message that follows",
             );

@@ -33,6 +33,14 @@ impl Gather<'_> {
         self.in_transaction = false;
     }
 
+    fn keep_place(&mut self, place: &dyn Place) {
+        if self.starts.is_empty() {
+            let path = place.path();
+            self.transactions_path = path.strip_suffix("[1]").unwrap_or(&path).to_owned();
+        }
+        self.starts.push(place.at());
+    }
+
     fn place_in_message(&self) -> u32 {
         // Bounded by the limit on payments.
         u32::try_from(self.payments.len()).unwrap_or(u32::MAX)
@@ -52,6 +60,7 @@ impl Gather<'_> {
         if !self.transaction.amount_seen {
             self.sum = None;
         }
+        self.keep_place(place);
         let transaction = &self.transaction;
         self.originals.push((
             self.place_in_message(),
@@ -127,6 +136,7 @@ impl Gather<'_> {
         let date = self.date(place);
         self.settlement_of(place);
         self.settlement_times(number, date, place);
+        self.keep_place(place);
         let transaction = &self.transaction;
         self.payments.push(PaymentRecord {
             id,

@@ -663,6 +663,59 @@ fn places_are_named() {
 }
 
 #[test]
+fn what_is_found_at_the_end_is_placed_where_it_stands() {
+    let text = message(2)
+        .replace("b074-000000000002", "b074-000000000001")
+        .replace("<NbOfTxs>2", "<NbOfTxs>3");
+    let text =
+        format!("<M>{}{text}</M>", header("ALFADEFF", "pacs.008.001.09", "")).replace("><", ">\n<");
+    let line = |part: &str| text.lines().position(|line| line.contains(part)).unwrap() + 1;
+    let second = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| line.contains("<CdtTrfTxInf>"))
+        .nth(1)
+        .unwrap()
+        .0
+        + 1;
+    let notes: Vec<_> = submitted(&text)
+        .notes
+        .into_iter()
+        .map(|note| {
+            (
+                note.reason,
+                note.payment,
+                usize::try_from(note.line).unwrap(),
+                note.path,
+            )
+        })
+        .collect();
+    assert_eq!(
+        notes,
+        [
+            (
+                Reason::HeaderMismatch,
+                None,
+                line("<MsgDefIdr>"),
+                "/AppHdr/MsgDefIdr".to_owned()
+            ),
+            (
+                Reason::CountMismatch,
+                None,
+                line("<NbOfTxs>"),
+                "/Document/FIToFICstmrCdtTrf/GrpHdr/NbOfTxs".to_owned()
+            ),
+            (
+                Reason::DuplicateInMessage,
+                Some(1),
+                second,
+                "/Document/FIToFICstmrCdtTrf/CdtTrfTxInf[2]".to_owned()
+            ),
+        ]
+    );
+}
+
+#[test]
 fn a_bank_transfer_and_its_cover_form() {
     let core = message(1)
         .replace("pacs.008.001.08", "pacs.009.001.08")

@@ -17,8 +17,14 @@ impl<'a> Walk<'a, '_> {
         ) {
             return Ok(());
         }
-        // Transactions of a cancellation have different parents, which may declare different prefixes.
-        if first || matches!(self.gather.definition, Some((Definition::Cancellation, _))) {
+        // Transactions of a cancellation have different parents, which may declare prefixes of their own.
+        let own = self
+            .frames
+            .last()
+            .is_some_and(|parent| parent.declarations != frame.declarations)
+            || !self.inherited.is_empty();
+        let several = matches!(self.gather.definition, Some((Definition::Cancellation, _)));
+        if first || (several && (own || self.context_own)) {
             let mut context = Vec::new();
             let mut inherited: Vec<(&[u8], &[u8])> = Vec::new();
             for (at, name, value) in self.inherited.iter().rev() {
@@ -30,28 +36,27 @@ impl<'a> Walk<'a, '_> {
             let around = self.frames.last().map_or(&b""[..], |parent| {
                 parent.name.get(..parent.colon).unwrap_or_default()
             });
-            let parts = heap::Parts {
+            let surroundings = heap::Surroundings {
                 namespace: self.names.uri(self.namespace),
                 prefix: around,
                 declarations: &self.names.in_scope(frame.declarations),
                 inherited: &inherited,
-                group_header: self
-                    .bytes
-                    .get(self.group_header.0..self.group_header.1)
-                    .unwrap_or_default(),
-                original_group: self
-                    .bytes
-                    .get(self.original_group.0..self.original_group.1)
-                    .unwrap_or_default(),
             };
-            if heap::push_context(&mut context, &parts).is_none() {
-                return Err(self.stop("a longer namespace than one may be"));
+            if surroundings.push(&mut context).is_none() {
+                return Err(self.stop("a longer xml:lang than one may be"));
             }
             if first {
+                self.context_own = own;
                 // What is left of the message is about what the transactions take.
                 self.heap
                     .reserve(context.len() + self.bytes.len().saturating_sub(frame.at));
                 self.heap.append(&mut context);
+                for (from, to) in [self.group_header, self.original_group] {
+                    let part = self.bytes.get(from..to).unwrap_or_default();
+                    if heap::push_long(&mut self.heap, part).is_none() {
+                        return Err(self.stop("larger than one message may be"));
+                    }
+                }
             } else if !self.heap.starts_with(&context) {
                 return Err(
                     self.stop("transactions of one message under different namespace declarations")
@@ -119,7 +124,7 @@ impl<'a> Walk<'a, '_> {
                 submitted.notes.extend(marks.into_iter().map(|mark| Note {
                     payment: mark.payment,
                     reason: mark.reason,
-                    line: lines.place(mark.at).0,
+                    line: lines.line(mark.at),
                     path: mark.path,
                     detail: mark.detail,
                 }));

@@ -29,10 +29,7 @@ impl<'a> Walk<'a, '_> {
         frame.begins = self.canonical.len();
         self.canonical.push(ELEMENT);
         if frame.namespace != self.namespace {
-            self.canonical.push(FOREIGN);
-            self.canonical
-                .extend_from_slice(self.names.uri(frame.namespace));
-            self.canonical.push(FOREIGN);
+            foreign(&mut self.canonical, self.names.key(frame.namespace));
         }
         self.canonical.extend_from_slice(local);
         if !self.scanner.attributes.is_empty() {
@@ -97,7 +94,7 @@ impl<'a> Walk<'a, '_> {
         if self.attributes.len() > 1 {
             let names = &self.names;
             self.attributes
-                .sort_unstable_by(|a, b| (names.uri(a.0), a.1).cmp(&(names.uri(b.0), b.1)));
+                .sort_unstable_by_key(|&(namespace, local, _)| (names.key(namespace), local));
             for pair in self.attributes.windows(2) {
                 if pair[0].0 == pair[1].0 && pair[0].1 == pair[1].1 {
                     return Err(Stop::new(
@@ -124,9 +121,7 @@ impl<'a> Walk<'a, '_> {
             }
             self.canonical.push(ATTRIBUTE);
             if !uri.is_empty() {
-                self.canonical.push(FOREIGN);
-                self.canonical.extend_from_slice(uri);
-                self.canonical.push(FOREIGN);
+                foreign(&mut self.canonical, self.names.key(*namespace));
             }
             self.canonical.extend_from_slice(local);
             self.canonical.push(VALUE);
@@ -163,4 +158,10 @@ fn declared_prefix(name: &[u8]) -> Option<&[u8]> {
         b"" => Some(b""),
         rest => rest.strip_prefix(b":"),
     }
+}
+
+// A namespace is written as its hash: a long one would make short elements long.
+fn foreign(canonical: &mut Vec<u8>, key: u64) {
+    canonical.push(FOREIGN);
+    canonical.extend_from_slice(&key.to_le_bytes());
 }

@@ -27,7 +27,7 @@ impl Place for Here<'_, '_> {
             .unwrap_or(0);
         for frame in self.frames.iter().skip(from) {
             path.push('/');
-            path.push_str(&String::from_utf8_lossy(local(frame.name, frame.colon)));
+            path.push_str(&Printed(local(frame.name, frame.colon)).to_string());
             if matches!(frame.field, Field::Transaction | Field::Report) {
                 path.push_str(&format!("[{}]", self.before + 1));
             }
@@ -56,8 +56,11 @@ pub(super) struct Printed<'p>(pub(super) &'p [u8]);
 
 impl fmt::Display for Printed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = String::from_utf8_lossy(self.0);
-        f.write_str(text.get(..text.len().min(64)).unwrap_or("a long name"))
+        // Published names have at most 40 characters; a path is made of up to 32, and kept in many notes.
+        let len = self.0.len().min(64);
+        f.write_str(&String::from_utf8_lossy(
+            self.0.get(..len).unwrap_or_default(),
+        ))
     }
 }
 
@@ -79,8 +82,8 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Line and column, from 1. A carriage return without line feed ends a line as well.
-    pub(super) fn place(&mut self, at: usize) -> (u64, u64) {
+    /// The line, from 1. A carriage return without line feed ends a line as well.
+    pub(super) fn line(&mut self, at: usize) -> u64 {
         let at = at.min(self.bytes.len());
         while self.at < at {
             let byte = self.bytes[self.at];
@@ -90,12 +93,15 @@ impl<'a> Lines<'a> {
                 self.line_begins = self.at;
             }
         }
+        self.line
+    }
+
+    /// The column in characters, from 1, of a place in the line that was asked for last.
+    fn column(&self, at: usize) -> u64 {
         let before = self.bytes.get(self.line_begins..at).unwrap_or_default();
+        // Continuation bytes do not count.
         let characters = before.iter().filter(|&&byte| byte & 0xC0 != 0x80).count();
-        (
-            self.line,
-            u64::try_from(characters).map_or(u64::MAX, |count| count + 1),
-        )
+        u64::try_from(characters).map_or(u64::MAX, |count| count + 1)
     }
 }
 
@@ -106,7 +112,9 @@ pub(super) fn fault(
     message_name: Option<String>,
     path: &str,
 ) -> Box<Fault> {
-    let (line, column) = Lines::new(bytes).place(stop.at);
+    let mut lines = Lines::new(bytes);
+    let line = lines.line(stop.at);
+    let column = lines.column(stop.at);
     Box::new(Fault {
         reason: stop.reason,
         line,
