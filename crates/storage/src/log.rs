@@ -85,16 +85,9 @@ impl Default for LogOptions {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct ShardState {
-    stored: StoredState,
-    // The last entry, or the base when there is none.
-    last: LogPosition,
-}
-
-impl ShardState {
+impl StoredState {
     fn mark(&self) -> Mark {
-        let HardState { term, vote, .. } = self.stored.hard_state;
+        let HardState { term, vote, .. } = self.hard_state;
         Mark {
             last: self.last,
             term,
@@ -129,7 +122,7 @@ pub struct Log {
     dir: PathBuf,
     node: NodeId,
     marker: Marker,
-    shards: BTreeMap<ShardId, ShardState>,
+    shards: BTreeMap<ShardId, StoredState>,
     reserve_bytes: u64,
     free_space: Arc<dyn FreeSpace>,
 }
@@ -179,6 +172,11 @@ impl Log {
         let engine = open_engine(&dir, &options, &files, false)?;
         let shards = recover(&engine, &files, &dir, node)?;
         check_marks(&marker, &shards)?;
+        catch_unwind(AssertUnwindSafe(|| drop_revenants(&engine, &shards)))
+            .unwrap_or_else(|panic| {
+                Err(raft_engine::Error::Other(panic_text(panic.as_ref()).into()))
+            })
+            .map_err(|source| fatal(format!("open the log in {}", dir.display()), source))?;
         let LogOptions {
             reserve_bytes,
             free_space,
@@ -262,7 +260,7 @@ impl Log {
         }
     }
 
-    fn state(&self, shard: ShardId) -> ShardState {
+    fn state(&self, shard: ShardId) -> StoredState {
         self.shards.get(&shard).copied().unwrap_or_default()
     }
 
@@ -270,7 +268,7 @@ impl Log {
     fn stage(
         &self,
         part: &Append,
-        staged: &mut BTreeMap<ShardId, ShardState>,
+        staged: &mut BTreeMap<ShardId, StoredState>,
         batch: &mut LogBatch,
     ) -> Result<u64, LogError> {
         let shard = part.shard;
@@ -283,7 +281,7 @@ impl Log {
             // Everything stored goes, also what lies past the snapshot.
             let index = state.last.index.max(base.index) + 1;
             batch.add_command(group(shard), Command::Compact { index });
-            state.stored.base = base;
+            state.base = base;
             state.last = base;
         }
         if let Some(first) = part.entries.first() {
@@ -294,7 +292,7 @@ impl Log {
                     found,
                 })
             };
-            if first.index <= state.stored.base.index || first.index > state.last.index + 1 {
+            if first.index <= state.base.index || first.index > state.last.index + 1 {
                 return refuse(state.last.index + 1, first.index);
             }
             let mut records = Vec::with_capacity(part.entries.len());
@@ -320,12 +318,11 @@ impl Log {
                 .map_err(|source| fatal(format!("batch entries of shard {shard}"), source))?;
         }
         if let Some(hard_state) = part.hard_state {
-            state.stored.hard_state = hard_state;
+            state.hard_state = hard_state;
         }
-        if part.hard_state.is_some() || part.install.is_some() {
-            bytes += RECORD_OVERHEAD_BYTES;
-            self.put_state(shard, &state.stored, batch)?;
-        }
+        // With every write, because the engine forgets where a log ended: see `recover`.
+        bytes += RECORD_OVERHEAD_BYTES;
+        self.put_state(shard, &state, batch)?;
         staged.insert(shard, state);
         Ok(bytes)
     }
@@ -343,7 +340,7 @@ impl Log {
     }
 
     /// Lowers the mark of every shard whose log is about to end before it.
-    fn lower_marks(&mut self, staged: &BTreeMap<ShardId, ShardState>) -> Result<(), LogError> {
+    fn lower_marks(&mut self, staged: &BTreeMap<ShardId, StoredState>) -> Result<(), LogError> {
         let marks = self.marker.marks();
         let lowered: Vec<(ShardId, u64)> = staged
             .iter()
@@ -411,7 +408,9 @@ impl LogStore for Log {
     fn shard(&self, shard: ShardId) -> Result<ShardLog, LogError> {
         self.engine()?;
         let state = self.state(shard);
-        let StoredState { hard_state, base } = state.stored;
+        let StoredState {
+            hard_state, base, ..
+        } = state;
         Ok(ShardLog {
             shard,
             hard_state,
@@ -461,11 +460,11 @@ impl LogStore for Log {
     fn compact(&mut self, shard: ShardId, to: LogPosition) -> Result<(), LogError> {
         self.engine()?;
         let mut state = self.state(shard);
-        if to.index <= state.stored.base.index {
+        if to.index <= state.base.index {
             return Ok(());
         }
         if to.index > state.last.index {
-            let (first, last) = (state.stored.base.index + 1, state.last.index);
+            let (first, last) = (state.base.index + 1, state.last.index);
             return Err(LogError::OutOfRange {
                 shard,
                 index: to.index,
@@ -473,9 +472,9 @@ impl LogStore for Log {
                 last,
             });
         }
-        state.stored.base = to;
+        state.base = to;
         let mut batch = LogBatch::default();
-        self.put_state(shard, &state.stored, &mut batch)?;
+        self.put_state(shard, &state, &mut batch)?;
         batch.add_command(
             group(shard),
             Command::Compact {
@@ -653,7 +652,7 @@ fn recover(
     files: &LogFiles,
     dir: &std::path::Path,
     node: NodeId,
-) -> Result<BTreeMap<ShardId, ShardState>, LogError> {
+) -> Result<BTreeMap<ShardId, StoredState>, LogError> {
     let mut shards = BTreeMap::new();
     for group_id in engine.raft_groups() {
         let place = dir.display().to_string();
@@ -667,30 +666,49 @@ fn recover(
             place: place.clone(),
             reason: reason.to_owned(),
         };
-        let stored = match engine.get(group_id, STATE_KEY) {
-            Some(record) => {
-                record::decode_state(node, shard, &record).map_err(|reason| corrupt(0, reason))?
+        let Some(state) = engine.get(group_id, STATE_KEY) else {
+            if engine.last_index(group_id).is_none() {
+                continue;
             }
-            None => StoredState::default(),
+            return Err(corrupt(0, "its state is missing"));
         };
-        let base = stored.base;
-        let mut last = base;
-        if let Some(end) = engine.last_index(group_id).filter(|end| *end > base.index) {
+        let state =
+            record::decode_state(node, shard, &state).map_err(|reason| corrupt(0, reason))?;
+        let StoredState { base, last, .. } = state;
+        if last.index > base.index {
             // A whole file that is missing takes the front of the log with it.
-            if engine
-                .first_index(group_id)
-                .is_none_or(|first| first > base.index + 1)
-            {
-                return Err(corrupt(base.index + 1, "it and those after it are missing"));
+            let first = engine.first_index(group_id);
+            if first.is_none_or(|first| first > base.index + 1) {
+                return Err(corrupt(base.index + 1, "it is missing"));
             }
-            last = read_entry(engine, files, dir, node, shard, end)?.position();
+            if read_entry(engine, files, dir, node, shard, last.index)?.term != last.term {
+                return Err(corrupt(last.index, "its term differs"));
+            }
         }
-        shards.insert(shard, ShardState { stored, last });
+        shards.insert(shard, state);
     }
     Ok(shards)
 }
 
-fn check_marks(marker: &Marker, shards: &BTreeMap<ShardId, ShardState>) -> Result<(), LogError> {
+/// Drops entries that the engine brought back. It moves old entries to files of their own and may then forget that they
+/// were cut, so at an open it can hold some at or below a base, or past the end that a snapshot left. They are
+/// never read; but what the engine holds must join what is appended next, or it panics.
+fn drop_revenants(
+    engine: &Engine<LogFiles>,
+    shards: &BTreeMap<ShardId, StoredState>,
+) -> raft_engine::Result<()> {
+    let mut batch = LogBatch::default();
+    for (&shard, state) in shards {
+        if let Some(end) = engine.last_index(group(shard))
+            && state.last.index == state.base.index
+        {
+            batch.add_command(group(shard), Command::Compact { index: end + 1 });
+        }
+    }
+    engine.write(&mut batch, false).map(|_| ())
+}
+
+fn check_marks(marker: &Marker, shards: &BTreeMap<ShardId, StoredState>) -> Result<(), LogError> {
     for (&shard, mark) in marker.marks() {
         let found = shards.get(&shard).copied().unwrap_or_default();
         let (last, synced) = (found.last, mark.last);
@@ -702,7 +720,7 @@ fn check_marks(marker: &Marker, shards: &BTreeMap<ShardId, ShardState>) -> Resul
                 found: last.index,
             });
         }
-        let HardState { term, vote, .. } = found.stored.hard_state;
+        let HardState { term, vote, .. } = found.hard_state;
         if term < mark.term || (term == mark.term && mark.vote.is_some() && vote != mark.vote) {
             return Err(LogError::VoteLost {
                 shard,

@@ -16,11 +16,13 @@ pub(crate) const ENTRY_HEADER_BYTES: usize = 52;
 const INDEX_OFFSET_BYTES: usize = 32;
 const CRC_OFFSET_BYTES: usize = 48;
 
-/// One shard's state: the hard state and where its log begins.
+/// One shard's state: the hard state, and where its log begins and ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StoredState {
     pub(crate) hard_state: HardState,
     pub(crate) base: LogPosition,
+    // The last entry, or the base when there is none.
+    pub(crate) last: LogPosition,
 }
 
 fn entry_checksum(header: &[u8], data: &[u8]) -> u32 {
@@ -110,7 +112,7 @@ pub(crate) fn decode_entry(
 }
 
 pub(crate) fn encode_state(node: NodeId, shard: ShardId, state: &StoredState) -> Vec<u8> {
-    let mut record = Vec::with_capacity(68);
+    let mut record = Vec::with_capacity(84);
     record.put_slice(&STATE_MAGIC);
     record.put_u16_le(VERSION);
     record.put_u16_le(shard.get());
@@ -120,6 +122,8 @@ pub(crate) fn encode_state(node: NodeId, shard: ShardId, state: &StoredState) ->
     record.put_u64_le(state.hard_state.commit);
     record.put_u64_le(state.base.index);
     record.put_u64_le(state.base.term);
+    record.put_u64_le(state.last.index);
+    record.put_u64_le(state.last.term);
     let checksum = crc32c::crc32c(&record);
     record.put_u32_le(checksum);
     record
@@ -154,7 +158,13 @@ pub(crate) fn decode_state(
     }
     let mut number = || fields.u64().ok_or(short);
     let (term, vote, commit) = (number()?, number()?, number()?);
-    let (index, base_term) = (number()?, number()?);
+    let mut position = || {
+        Ok(LogPosition {
+            index: number()?,
+            term: number()?,
+        })
+    };
+    let (base, last) = (position()?, position()?);
     if !fields.0.is_empty() {
         return Err(short);
     }
@@ -163,12 +173,13 @@ pub(crate) fn decode_state(
         vote: MemberId::new(vote),
         commit,
     };
+    if last.index < base.index {
+        return Err("it ends before it begins");
+    }
     Ok(StoredState {
         hard_state,
-        base: LogPosition {
-            term: base_term,
-            index,
-        },
+        base,
+        last,
     })
 }
 
@@ -194,9 +205,12 @@ mod tests {
             vote: MemberId::new(8),
             commit: 70,
         };
+        let base = LogPosition { term: 2, index: 50 };
+        let last = LogPosition { term: 4, index: 72 };
         StoredState {
             hard_state,
-            base: LogPosition { term: 2, index: 50 },
+            base,
+            last,
         }
     }
 

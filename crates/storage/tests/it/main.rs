@@ -8,6 +8,7 @@
 mod crash;
 mod faults;
 mod log;
+mod model;
 mod packages;
 mod replica;
 mod snapshots;
