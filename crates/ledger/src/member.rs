@@ -37,9 +37,11 @@ struct Position {
     in_count: u32,
     dropped_minor: u128,
     dropped_count: u32,
+    /// Whether it pays or receives anything in the set, dropped payments included: then it is part of the result.
+    listed: bool,
 }
 
-layout!(struct Position { taken_below, out_minor, out_count, in_minor, in_count, dropped_minor, dropped_count });
+layout!(struct Position { taken_below, out_minor, out_count, in_minor, in_count, dropped_minor, dropped_count, listed });
 
 /// A settled cycle as this shard posted it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,6 +132,7 @@ impl Ledger {
                     in_count: 0,
                     dropped_minor: 0,
                     dropped_count: 0,
+                    listed: false,
                 };
                 for run in &account.net {
                     for slots in book.slots(run.first, run.end()) {
@@ -209,6 +212,7 @@ impl Ledger {
             if let AccountPlace::Home(account) = self.place(item.participant, item.currency) {
                 let position = &mut running.positions[account as usize];
                 (position.in_minor, position.in_count) = (item.minor, item.count);
+                position.listed = true;
             }
         }
         let mut available = Vec::new();
@@ -216,8 +220,7 @@ impl Ledger {
         let mut reductions = self.sums();
         let Some(book) = self.days.back() else { return };
         for (account, position) in self.accounts.iter_mut().zip(&mut running.positions) {
-            if position.out_count == 0 && position.in_count == 0 {
-                account.reserved = 0;
+            if !position.listed {
                 continue;
             }
             // The cycle's own reservation of the round before is free for this one.
@@ -286,7 +289,7 @@ impl Ledger {
         for (number, position) in (0_u32..).zip(&running.positions) {
             let account = &mut self.accounts[number as usize];
             account.reserved = 0;
-            if position.out_count == 0 && position.in_count == 0 && position.dropped_count == 0 {
+            if !position.listed {
                 continue;
             }
             for run in &account.net {
@@ -472,14 +475,19 @@ impl Ledger {
                 .as_ref()
                 .is_some_and(|running| running.cycle == cycle)
         {
-            self.running = None;
-            for account in &mut self.accounts {
-                account.reserved = 0;
-            }
+            self.forget_cycle();
             self.release_all();
         }
         self.digest
             .fold(u64::from(cycle.get()) << 8 ^ u64::from(abandoned));
+    }
+
+    /// Nothing is set aside any more, and later steps of the cycle find it gone.
+    pub(crate) fn forget_cycle(&mut self) {
+        self.running = None;
+        for account in &mut self.accounts {
+            account.reserved = 0;
+        }
     }
 
     /// What another shard's settled payments bring to participants here: their receipts.
