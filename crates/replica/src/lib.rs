@@ -5,7 +5,7 @@
 //! group of one voter and a group of five run the same code; with one voter there is simply nobody to send to.
 //!
 //! [`LogStore`] is the port to the log that all shards of a node share. `clearspan-storage` provides the real one,
-//! [`MemoryLog`] the one for tests and simulation, with a crash that forgets what was not synced; [`conformance`] is
+//! [`MemoryLog`] the one for tests and simulation, with a crash that forgets what was not synced; `conformance` is
 //! the suite both pass.
 //!
 //! What is left to others: encoding of messages (the node's frames), performing reads and writes, and the meaning of an
