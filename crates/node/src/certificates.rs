@@ -13,6 +13,8 @@
 
 mod cycle;
 mod day;
+#[cfg(test)]
+mod tests;
 
 pub use cycle::{assemble, last_certificate, write};
 pub use day::write_statements;

@@ -24,6 +24,8 @@ mod notice;
 mod report;
 mod statement;
 mod status;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use std::sync::Arc;
 

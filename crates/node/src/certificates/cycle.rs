@@ -233,10 +233,10 @@ fn rounds(summary: &CycleSummary, directory: &Directory) -> Vec<Round> {
         .collect()
 }
 
-type Names = BTreeMap<(ShardId, PaymentNo), String>;
+pub(super) type Names = BTreeMap<(ShardId, PaymentNo), String>;
 
 /// What payments without UETR are called. Before anything is written: a package that cannot be read stops it.
-fn names<V: View>(
+pub(super) fn names<V: View>(
     view: &V,
     documents: &Documents<'_, V>,
     cycle: CycleNumber,
@@ -265,7 +265,7 @@ struct Place {
 
 const _: () = assert!(size_of::<Place>() == 16);
 
-fn inputs<'a, V: View>(
+pub(super) fn inputs<'a, V: View>(
     view: &'a V,
     cycle: CycleNumber,
     names: &'a Names,

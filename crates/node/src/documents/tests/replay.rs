@@ -1,0 +1,112 @@
+//! Rule R24: the same bytes at any later time, on every thread, but for the mark in the header.
+
+use clearspan_ledger::entry::AdminCommand;
+
+use super::cluster::{
+    ALFA, BETA, Cluster, GAMM, cancel, give_back, net, package, pay, transfer, uetr, urgent,
+};
+use super::{Cache, Documents};
+
+/// After every entry of two busy days all documents are formed again and compared (`Cluster::check_stable`).
+#[test]
+fn later_events_change_no_document() {
+    let mut cluster = Cluster::funded();
+    let twin = transfer(1, &uetr(7), BETA, "EUR", "60.00").replace("T-1<", "T-7<");
+    let first = net(
+        "A-1",
+        &[
+            pay(1, BETA, "EUR", "60.00"),
+            pay(2, GAMM, "EUR", "60.00"),
+            pay(3, BETA, "EUR", "60.00"),
+            pay(4, BETA, "EUR", "0.001"),
+            twin,
+        ],
+    );
+    cluster.send(ALFA, &first);
+    cluster.send(
+        BETA,
+        &net(
+            "B-1",
+            &[pay(11, GAMM, "EUR", "3.00"), pay(12, ALFA, "EUR", "4.00")],
+        ),
+    );
+    // Cancelled before any cycle, dropped by one, cancelled after, settled by the next.
+    cluster.send(BETA, &cancel("B-2", BETA, &[11]));
+    cluster.cycle();
+    cluster.send(ALFA, &cancel("A-2", ALFA, &[7, 1]));
+    cluster.send(ALFA, &urgent("A-3", &pay(5, BETA, "EUR", "500.00")));
+    cluster.send(ALFA, &urgent("A-4", &pay(6, BETA, "EUR", "1.00")));
+    cluster.fund(ALFA, "EUR", 40_00);
+    cluster.cycle();
+    cluster.send(BETA, &give_back("B-3", 1, BETA, ALFA, "25.00"));
+    cluster.send(BETA, &give_back("B-4", 1, BETA, ALFA, "50.00"));
+    cluster.fund(ALFA, "EUR", 600_00);
+    // The same message again is no new item; other content under its identifier is refused.
+    cluster.send(ALFA, &first);
+    cluster.send(ALFA, &first.replace("60.00", "61.00"));
+    cluster.cycle();
+    cluster.send(GAMM, &net("G-1", &[pay(41, ALFA, "EUR", "9999.00")]));
+    cluster.admin(AdminCommand::CloseDay);
+    cluster.fund(GAMM, "EUR", 1);
+    cluster.open_day("2026-12-01");
+    // A recall and a return of yesterday's payment.
+    cluster.send(ALFA, &cancel("A-5", ALFA, &[6]));
+    let again = give_back("B-5", 1, BETA, ALFA, "10.00").replace("2026-11-30<", "2026-12-01<");
+    cluster.send(BETA, &again);
+    cluster.send(
+        GAMM,
+        &package("G-2", "2026-12-01", "", &[pay(42, BETA, "EUR", "1.00")]),
+    );
+    cluster.cycle();
+    cluster.admin(AdminCommand::CloseDay);
+    cluster.tick(1);
+    cluster.check_stable();
+}
+
+#[test]
+fn a_replay_differs_in_the_mark_alone() {
+    let mut cluster = Cluster::funded();
+    cluster.send(ALFA, &urgent("A-1", &pay(1, BETA, "EUR", "40.00")));
+    let participant = cluster.participant(BETA);
+    let plain = cluster.form(BETA, 2);
+    let marked = cluster
+        .documents()
+        .repeat_answer(participant, 2)
+        .expect("documents");
+    assert_eq!(plain.len(), marked.len());
+    for (plain, marked) in plain.iter().zip(&marked) {
+        let text = String::from_utf8_lossy(&marked.bytes);
+        assert!(text.contains("<PssblDplct>true</PssblDplct>"));
+        let unmarked = text.replace("<PssblDplct>true</PssblDplct>", "");
+        assert_eq!(unmarked.as_bytes(), plain.bytes);
+        assert_eq!(plain.file_name, marked.file_name);
+    }
+}
+
+#[test]
+fn threads_form_the_same_documents() {
+    let mut cluster = Cluster::funded();
+    let transfers: Vec<String> = (1..40)
+        .map(|number| pay(number, BETA, "EUR", "0.10"))
+        .collect();
+    cluster.send(ALFA, &net("A-1", &transfers));
+    cluster.cycle();
+    let cluster = &cluster;
+    let cache = Cache::new();
+    let participant = cluster.participant(BETA);
+    let end = cluster
+        .items(BETA)
+        .last()
+        .map_or(1, |item| item.number + u64::from(item.pages));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let documents = Documents::new(cluster, &cluster.settings, &cache);
+                for number in 1..end {
+                    let formed = documents.documents(participant, number, false);
+                    assert_eq!(formed.expect("documents"), cluster.form(BETA, number));
+                }
+            });
+        }
+    });
+}
