@@ -62,25 +62,43 @@ enum What {
 impl Query {
     pub(crate) fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let data = self.dir.join("data");
-        let offline = Offline::open(&data).with_context(|| format!("read the data in {}", data.display()))?;
+        let offline =
+            Offline::open(&data).with_context(|| format!("read the data in {}", data.display()))?;
         let reading = offline.read();
         let found = match &self.what {
             What::Payment { id } => payments(&history::payments(&reading, payment_id(id)), json)?,
             What::Account { bic, currency } => {
                 let currency = currency
                     .as_deref()
-                    .map(|code| Currency::parse(code.as_bytes()).with_context(|| format!("{code:?} is not a currency code")))
+                    .map(|code| {
+                        Currency::parse(code.as_bytes())
+                            .with_context(|| format!("{code:?} is not a currency code"))
+                    })
                     .transpose()?;
-                accounts(&known(bic, |bic| history::accounts(&reading, bic, currency))?, json)?
+                accounts(
+                    &known(bic, |bic| history::accounts(&reading, bic, currency))?,
+                    json,
+                )?
             }
-            What::Queue { bic } => payments(&known(bic, |bic| history::queue(&reading, bic))?, json)?,
-            What::Incoming { bic } => payments(&known(bic, |bic| history::incoming(&reading, bic))?, json)?,
-            What::Cycle { number } => cycles(&history::cycles(&reading, number.map(CycleNumber::new)), json)?,
+            What::Queue { bic } => {
+                payments(&known(bic, |bic| history::queue(&reading, bic))?, json)?
+            }
+            What::Incoming { bic } => {
+                payments(&known(bic, |bic| history::incoming(&reading, bic))?, json)?
+            }
+            What::Cycle { number } => cycles(
+                &history::cycles(&reading, number.map(CycleNumber::new)),
+                json,
+            )?,
         };
         if !found && !json {
             eprintln!("nothing found");
         }
-        Ok(if found { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(if found {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
     }
 }
 
@@ -113,12 +131,35 @@ fn payments(found: &[PaymentHistory], json: bool) -> anyhow::Result<bool> {
             row("reason", format!("{code}: {reason}"));
         }
         row("from", payment.sender.clone());
-        row("to", payment.receiver.clone().unwrap_or_else(|| "-".to_owned()));
-        row("amount", format!("{} {}", payment.amount.currency, group(&payment.amount.value)));
+        row(
+            "to",
+            payment.receiver.clone().unwrap_or_else(|| "-".to_owned()),
+        );
+        row(
+            "amount",
+            format!(
+                "{} {}",
+                payment.amount.currency,
+                group(&payment.amount.value)
+            ),
+        );
         if payment.returned.minor > 0 {
-            row("returned", format!("{} {}", payment.returned.currency, group(&payment.returned.value)));
+            row(
+                "returned",
+                format!(
+                    "{} {}",
+                    payment.returned.currency,
+                    group(&payment.returned.value)
+                ),
+            );
         }
-        row("message", format!("{}, payment {}", payment.message_id, payment.position_in_message));
+        row(
+            "message",
+            format!(
+                "{}, payment {}",
+                payment.message_id, payment.position_in_message
+            ),
+        );
         row("entered", at(&payment.entered));
         if let Some(class) = payment.class {
             row("class", class.to_owned());
@@ -135,6 +176,18 @@ fn payments(found: &[PaymentHistory], json: bool) -> anyhow::Result<bool> {
         if let Some(other) = &payment.same_content_as {
             row("same content as", other.clone());
         }
+        for event in &payment.events {
+            row(
+                "told",
+                format!(
+                    "{}, {} number {}: {}",
+                    at(&event.at),
+                    event.participant,
+                    event.number,
+                    event.event
+                ),
+            );
+        }
         row("as of", at(&payment.as_of));
         table.print(&mut out)?;
     }
@@ -146,7 +199,18 @@ fn accounts(found: &[AccountState], json: bool) -> anyhow::Result<bool> {
         output::json(&found)?;
         return Ok(!found.is_empty());
     }
-    let mut table = Table::new("<<>>>>>", &["participant", "currency", "balance", "credit line", "reserved", "available", "queued"]);
+    let mut table = Table::new(
+        "<<>>>>>",
+        &[
+            "participant",
+            "currency",
+            "balance",
+            "credit line",
+            "reserved",
+            "available",
+            "queued",
+        ],
+    );
     for account in found {
         table.row(vec![
             account.participant.clone(),
@@ -182,8 +246,19 @@ fn cycles(found: &[CycleState], json: bool) -> anyhow::Result<bool> {
             cycle.in_set.map_or_else(|| "?".to_owned(), output::count),
             cycle.rounds
         )?;
-        let mut table =
-            Table::new("<<>>>>>>", &["participant", "currency", "before", "paid", "received", "after", "settled", "dropped"]);
+        let mut table = Table::new(
+            "<<>>>>>>",
+            &[
+                "participant",
+                "currency",
+                "before",
+                "paid",
+                "received",
+                "after",
+                "settled",
+                "dropped",
+            ],
+        );
         for result in &cycle.results {
             table.row(vec![
                 result.participant.clone(),

@@ -3,7 +3,10 @@
 use clearspan_ledger::day::PaymentStatus;
 use clearspan_ledger::message::Class;
 use clearspan_ledger::query::PaymentView;
-use clearspan_ledger::{Bic, Currency, CycleNumber, Finality, Ledger, PaymentId, ShardId};
+use clearspan_ledger::stream::{GrossEvent, ItemBody};
+use clearspan_ledger::{
+    Bic, Currency, CycleNumber, Finality, Ledger, ParticipantId, PaymentId, PaymentRef, ShardId,
+};
 use serde::Serialize;
 
 use crate::engine::Reading;
@@ -22,7 +25,11 @@ pub struct Position {
 
 impl Position {
     fn of(shard: ShardId, at: Finality) -> Self {
-        Self { shard: shard.get(), index: at.index.get(), time: at.time.to_string() }
+        Self {
+            shard: shard.get(),
+            index: at.index.get(),
+            time: at.time.to_string(),
+        }
     }
 
     fn now(shard: ShardId, ledger: &Ledger) -> Self {
@@ -68,8 +75,23 @@ pub struct PaymentHistory {
     pub settled: Option<Position>,
     /// An earlier payment with the same content under another key.
     pub same_content_as: Option<String>,
+    /// Everything that was put out about it, in order: to its sender, then to its receiver.
+    pub events: Vec<PaymentEvent>,
     /// The position at which this answer holds.
     pub as_of: Position,
+}
+
+/// One output number that says something about a payment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PaymentEvent {
+    /// What it says.
+    pub event: String,
+    /// Whose output.
+    pub participant: String,
+    /// Its number there.
+    pub number: u64,
+    /// The position it proves.
+    pub at: Position,
 }
 
 const fn status_name(status: PaymentStatus) -> &'static str {
@@ -92,9 +114,103 @@ const fn class_name(class: Class) -> &'static str {
     }
 }
 
-fn history(shard: ShardId, ledger: &Ledger, view: &PaymentView) -> PaymentHistory {
+/// What an item of the sender's output says about a payment.
+fn told_sender(body: &ItemBody, view: &PaymentView) -> Option<String> {
+    match body {
+        ItemBody::Reception { message } if *message == view.message => {
+            let refused = view.status == PaymentStatus::Refused;
+            Some(if refused { "refused" } else { "received" }.to_owned())
+        }
+        ItemBody::Gross { payment, event } if *payment == view.payment => Some(match event {
+            GrossEvent::Settled => "settled".to_owned(),
+            GrossEvent::Queued { reason } => format!("queued: {} {}", reason.code(), reason.text()),
+            GrossEvent::Warned => "still queued at the time of its warning".to_owned(),
+            GrossEvent::Refused { reason } => {
+                format!("refused: {} {}", reason.code(), reason.text())
+            }
+            GrossEvent::Cancelled => "cancelled".to_owned(),
+        }),
+        ItemBody::Netted { cycle, message, .. }
+            if *message == view.message && view.class.is_none() =>
+        {
+            match (view.cycle, view.status) {
+                (Some(own), _) if own == *cycle => Some(format!("settled in cycle {cycle}")),
+                (Some(own), _) if own < *cycle => None,
+                (_, PaymentStatus::Refused | PaymentStatus::Cancelled) => None,
+                _ => Some(format!("dropped from cycle {cycle} for lack of funds")),
+            }
+        }
+        ItemBody::Ended { message }
+            if *message == view.message && view.status == PaymentStatus::Ended =>
+        {
+            Some("refused at the end of the business day".to_owned())
+        }
+        _ => None,
+    }
+}
+
+fn events(reading: &Reading<'_>, shard: ShardId, view: &PaymentView) -> Vec<PaymentEvent> {
+    let directory = reading.ledger(ShardId::new(0)).directory();
+    let mut events = Vec::new();
+    let mut gather = |participant: ParticipantId, told: &dyn Fn(&ItemBody) -> Option<String>| {
+        let Some((home, stream)) = reading
+            .ledgers()
+            .find_map(|(home, ledger)| ledger.stream(participant).map(|stream| (home, stream)))
+        else {
+            return;
+        };
+        for item in stream.iter() {
+            if let Some(event) = told(&item.body) {
+                let at = Position::of(
+                    home,
+                    Finality {
+                        index: item.index,
+                        time: item.time,
+                    },
+                );
+                let participant = directory.bic(participant).to_string();
+                events.push(PaymentEvent {
+                    event,
+                    participant,
+                    number: item.number,
+                    at,
+                });
+            }
+        }
+    };
+    gather(view.sender, &|body| told_sender(body, view));
+    if view.status == PaymentStatus::Settled {
+        gather(view.receiver, &|body| match body {
+            ItemBody::GrossCredit(advice) => (advice.payment
+                == PaymentRef {
+                    shard,
+                    payment: view.payment,
+                })
+            .then(|| "credited to the receiver".to_owned()),
+            ItemBody::NetCredits {
+                cycle,
+                from,
+                currency,
+                ..
+            } => (Some(*cycle) == view.cycle && *from == shard && *currency == view.currency)
+                .then(|| format!("credited to the receiver, with others of cycle {cycle}")),
+            _ => None,
+        });
+    }
+    events
+}
+
+fn history(
+    reading: &Reading<'_>,
+    shard: ShardId,
+    ledger: &Ledger,
+    view: &PaymentView,
+) -> PaymentHistory {
     let directory = ledger.directory();
-    let message_id = ledger.message(view.message).map(|record| record.message_id.to_string()).unwrap_or_default();
+    let message_id = ledger
+        .message(view.message)
+        .map(|record| record.message_id.to_string())
+        .unwrap_or_default();
     PaymentHistory {
         id: view.id.to_string(),
         status: status_name(view.status),
@@ -112,7 +228,11 @@ fn history(shard: ShardId, ledger: &Ledger, view: &PaymentView) -> PaymentHistor
         entered: Position::of(shard, view.entered),
         irrevocable: view.irrevocable.map(|at| Position::of(shard, at)),
         settled: view.settled.map(|at| Position::of(shard, at)),
-        same_content_as: view.same_content_as.and_then(|other| ledger.payment(other)).map(|other| other.id.to_string()),
+        same_content_as: view
+            .same_content_as
+            .and_then(|other| ledger.payment(other))
+            .map(|other| other.id.to_string()),
+        events: events(reading, shard, view),
         as_of: Position::now(shard, ledger),
     }
 }
@@ -123,7 +243,10 @@ pub fn payments(reading: &Reading<'_>, id: PaymentId) -> Vec<PaymentHistory> {
     reading
         .ledgers()
         .flat_map(|(shard, ledger)| {
-            ledger.payments_with_id(id).into_iter().map(move |view| history(shard, ledger, &view))
+            ledger
+                .payments_with_id(id)
+                .into_iter()
+                .map(move |view| history(reading, shard, ledger, &view))
         })
         .collect()
 }
@@ -132,8 +255,16 @@ pub fn payments(reading: &Reading<'_>, id: PaymentId) -> Vec<PaymentHistory> {
 #[must_use]
 pub fn queue(reading: &Reading<'_>, bic: Bic) -> Option<Vec<PaymentHistory>> {
     let participant = reading.ledger(ShardId::new(0)).directory().find(bic)?;
-    let (shard, ledger) = reading.ledgers().find(|(_, ledger)| ledger.stream(participant).is_some())?;
-    Some(ledger.queue(participant).iter().map(|view| history(shard, ledger, view)).collect())
+    let (shard, ledger) = reading
+        .ledgers()
+        .find(|(_, ledger)| ledger.stream(participant).is_some())?;
+    Some(
+        ledger
+            .queue(participant)
+            .iter()
+            .map(|view| history(reading, shard, ledger, view))
+            .collect(),
+    )
 }
 
 /// What waits elsewhere and would credit a participant.
@@ -144,7 +275,10 @@ pub fn incoming(reading: &Reading<'_>, bic: Bic) -> Option<Vec<PaymentHistory>> 
         reading
             .ledgers()
             .flat_map(|(shard, ledger)| {
-                ledger.expected_incoming(participant).into_iter().map(move |view| history(shard, ledger, &view))
+                ledger
+                    .expected_incoming(participant)
+                    .into_iter()
+                    .map(move |view| history(reading, shard, ledger, &view))
             })
             .collect(),
     )
@@ -173,12 +307,23 @@ pub struct AccountState {
 
 /// A participant's accounts, or the one in a currency.
 #[must_use]
-pub fn accounts(reading: &Reading<'_>, bic: Bic, currency: Option<Currency>) -> Option<Vec<AccountState>> {
+pub fn accounts(
+    reading: &Reading<'_>,
+    bic: Bic,
+    currency: Option<Currency>,
+) -> Option<Vec<AccountState>> {
     let participant = reading.ledger(ShardId::new(0)).directory().find(bic)?;
-    let (shard, ledger) = reading.ledgers().find(|(_, ledger)| ledger.stream(participant).is_some())?;
-    let name = ledger.directory().get(participant).map(|terms| terms.name.clone()).unwrap_or_default();
+    let (shard, ledger) = reading
+        .ledgers()
+        .find(|(_, ledger)| ledger.stream(participant).is_some())?;
+    let name = ledger
+        .directory()
+        .get(participant)
+        .map(|terms| terms.name.clone())
+        .unwrap_or_default();
     let mine = ledger.accounts().iter().filter(|account| {
-        account.participant() == participant && currency.is_none_or(|currency| account.currency() == currency)
+        account.participant() == participant
+            && currency.is_none_or(|currency| account.currency() == currency)
     });
     Some(
         mine.map(|account| AccountState {
@@ -244,17 +389,29 @@ pub fn cycles(reading: &Reading<'_>, number: Option<CycleNumber>) -> Vec<CycleSt
     let coordinator = reading.ledger(shard);
     let as_of = Position::now(shard, coordinator);
     let wanted = |cycle: CycleNumber| number.is_none_or(|number| number == cycle);
-    let money = |currency, minor: u128| Money::new(currency, i128::try_from(minor).unwrap_or(i128::MAX));
+    let money =
+        |currency, minor: u128| Money::new(currency, i128::try_from(minor).unwrap_or(i128::MAX));
     let mut states: Vec<CycleState> = coordinator
         .cycle_summaries()
         .filter(|summary| wanted(summary.cycle))
         .map(|summary| CycleState {
             cycle: summary.cycle.get(),
             business_date: summary.date.to_string(),
-            state: if summary.abandoned { "given up" } else { "settled" }.to_owned(),
+            state: if summary.abandoned {
+                "given up"
+            } else {
+                "settled"
+            }
+            .to_owned(),
             rounds: summary.rounds,
             in_set: Some(summary.set_count),
-            opened: Some(Position::of(shard, Finality { index: summary.opened, time: summary.opened_time })),
+            opened: Some(Position::of(
+                shard,
+                Finality {
+                    index: summary.opened,
+                    time: summary.opened_time,
+                },
+            )),
             decided_index: (!summary.abandoned).then(|| summary.decided.get()),
             results: summary
                 .results
@@ -272,10 +429,16 @@ pub fn cycles(reading: &Reading<'_>, number: Option<CycleNumber>) -> Vec<CycleSt
             as_of: as_of.clone(),
         })
         .collect();
-    if let Some((cycle, phase, round)) = coordinator.cycle_running().filter(|(cycle, ..)| wanted(*cycle)) {
+    if let Some((cycle, phase, round)) = coordinator
+        .cycle_running()
+        .filter(|(cycle, ..)| wanted(*cycle))
+    {
         states.push(CycleState {
             cycle: cycle.get(),
-            business_date: coordinator.last_business_date().map(|date| date.to_string()).unwrap_or_default(),
+            business_date: coordinator
+                .last_business_date()
+                .map(|date| date.to_string())
+                .unwrap_or_default(),
             state: format!("running: {phase:?}").to_lowercase(),
             rounds: round,
             in_set: None,
