@@ -1,7 +1,7 @@
 //! The one door of the state machine.
 
 use crate::directory::AccountPlace;
-use crate::entry::{Command, Entry, Genesis};
+use crate::entry::{ChannelMessage, Command, Entry, Genesis};
 use crate::layout::layout;
 use crate::message::Submission;
 use crate::state::{DayState, Ledger, Outbound};
@@ -225,32 +225,44 @@ impl Ledger {
         Reply::Done
     }
 
-    fn deliver(
-        &mut self,
-        from: ShardId,
-        first: u64,
-        messages: &[crate::entry::ChannelMessage],
-    ) -> Reply {
-        for (number, message) in (first..).zip(messages) {
-            let Some(next) = self.inbound.get_mut(from.index()) else {
+    fn deliver(&mut self, from: ShardId, first: u64, messages: &[ChannelMessage]) -> Reply {
+        for (at, message) in (0_u64..).zip(messages) {
+            let number = first.saturating_add(at);
+            let Some(&next) = self.inbound.get(from.index()) else {
                 break;
             };
             // What was applied before is ignored; a gap waits to be sent again.
-            if number < *next {
+            if number < next {
                 continue;
             }
-            if number > *next {
+            if number > next || self.comes_too_early(message) {
                 break;
             }
-            *next += 1;
+            self.inbound[from.index()] = next + 1;
             self.digest.fold(u64::from(from.get()) << 48 ^ number);
             self.receive(from, message);
         }
         Reply::Done
     }
 
+    /// A credit can overtake the coordinator's word about the account that it is for, since that comes by a channel of
+    /// its own. Like after a gap, it waits to be sent again.
+    fn comes_too_early(&self, message: &ChannelMessage) -> bool {
+        match message {
+            ChannelMessage::Credit(advice) => !matches!(
+                self.place(advice.receiver, advice.currency),
+                AccountPlace::Home(_)
+            ),
+            _ => false,
+        }
+    }
+
     fn delivered(&mut self, to: ShardId, through: u64) -> Reply {
         if let Some(outbound) = self.outbound.get_mut(to.index()) {
+            // Nobody can have what was never sent: such a word is wrong, and trimming by it would lose what comes next.
+            if through >= outbound.first + outbound.messages.len() as u64 {
+                return Reply::Done;
+            }
             while outbound.first <= through && outbound.messages.pop_front().is_some() {
                 outbound.first += 1;
             }
