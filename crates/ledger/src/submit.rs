@@ -181,7 +181,8 @@ impl Ledger {
             .members
             .get(&sender)
             .map_or(1, |member| member.next_sequence.max(1));
-        match submission.sequence {
+        // The last number has none after it, so nobody may take it.
+        match submission.sequence.filter(|&number| number < u64::MAX) {
             None => self.take_in(sender, submission, Reason::SequenceMissing.into()),
             Some(number) if number < next => {
                 self.take_in(sender, submission, Reason::SequenceUsed.into())
@@ -305,11 +306,14 @@ impl Ledger {
 
     /// A hole that persists is reported again; only the operator skips it (rule R5).
     pub(crate) fn run_gap_timers(&mut self) {
-        while let Some(&(time, sender)) = self
+        // Each once per entry: armed again it may be due at once, without a timeout or at the end of time.
+        let due: Vec<(Timestamp, ParticipantId)> = self
             .gap_timers
-            .first()
-            .filter(|(time, _)| *time <= self.now)
-        {
+            .iter()
+            .copied()
+            .take_while(|(time, _)| *time <= self.now)
+            .collect();
+        for (time, sender) in due {
             self.gap_timers.remove(&(time, sender));
             let Some(member) = self.members.get(&sender) else {
                 continue;
