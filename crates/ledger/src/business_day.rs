@@ -10,6 +10,10 @@ use crate::state::{DayState, Ledger};
 use crate::stream::{ItemBody, Statement};
 use crate::{BusinessDate, MessageNo, ParticipantId, PaymentNo, Reason, ShardId};
 
+/// The answer to a return's claim can come behind its shard's end of day, when the next day is open here already. It comes
+/// before that next day ends, since the end of day follows in the same channel.
+const RETENTION_MIN_DAYS: usize = 2;
+
 impl Ledger {
     pub(crate) fn receive(&mut self, from: ShardId, message: &ChannelMessage) {
         match message {
@@ -101,12 +105,15 @@ impl Ledger {
     }
 
     fn open_day(&mut self, date: BusinessDate) {
-        let (retention, seed) = self.genesis.as_ref().map_or((1, 0), |genesis| {
-            (
-                usize::from(genesis.retention_days.max(1)),
-                genesis.hash_seed,
-            )
-        });
+        let (retention, seed) = self
+            .genesis
+            .as_ref()
+            .map_or((RETENTION_MIN_DAYS, 0), |genesis| {
+                (
+                    usize::from(genesis.retention_days).max(RETENTION_MIN_DAYS),
+                    genesis.hash_seed,
+                )
+            });
         self.days.push_back(DayBook::new(
             date,
             self.index,
@@ -159,6 +166,8 @@ impl Ledger {
         let Some(date) = self.business_date() else {
             return;
         };
+        // The coordinator closes no day under a cycle: one that still runs here was given up, and its end is on the way.
+        self.forget_cycle();
         self.refuse_held();
         let waiting: Vec<(PaymentNo, u32, bool)> = self
             .waiting

@@ -175,7 +175,7 @@ impl Ledger {
     /// The original's shard has answered a return's claim: the return settles like any gross payment, or is refused.
     pub(crate) fn receive_verdict(&mut self, claim: PaymentNo, verdict: Verdict) {
         let Some(book) = self.book_of(claim) else {
-            // A day ends only when every shard has said so in its channel, and verdicts of the day come before that.
+            // The shard's next end of day follows in the same channel, and a day stays for one more than that.
             unreachable!("a claim's verdict comes before its day leaves memory")
         };
         let slot = *self.known_slot(claim);

@@ -88,7 +88,8 @@ pub struct Genesis {
     pub shards: u16,
     /// Secret of the duplicate memory's hash: nobody outside can choose keys that collide.
     pub hash_seed: u128,
-    /// For how many business days payments stay known: queries, returns and replay of output reach back so far.
+    /// For how many business days payments stay known: queries, returns and replay of output reach back so far. Fewer
+    /// than two count as two.
     pub retention_days: u16,
     /// The largest amount of one payment, in minor units.
     pub amount_max: AmountMinor,

@@ -20,8 +20,11 @@ impl Ledger {
         settle_or_refuse: bool,
         times: SettlementTimes,
     ) -> u64 {
-        if !matches!(self.day, DayState::Open { .. }) {
-            // A return whose claim was granted after the day's end.
+        let today = self
+            .book()
+            .is_some_and(|book| book.first_payment <= payment);
+        if !today || !matches!(self.day, DayState::Open { .. }) {
+            // A return whose claim was granted after its day's end, perhaps within the next day.
             return self.end_gross(payment, account, Reason::SettlementBroken);
         }
         if times.reject.is_some_and(|reject| reject <= self.now) {
