@@ -186,7 +186,7 @@ impl Cluster {
         if busy.is_empty() {
             return false;
         }
-        let (from, to) = *rng.pick(&busy);
+        let (from, to) = rng.pick(&busy);
         match rng.below(10) {
             // What is there already comes again, with or without something new behind it.
             0 => {

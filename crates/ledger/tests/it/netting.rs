@@ -317,3 +317,25 @@ fn cycles_need_an_open_day() {
          open cycle -> refused DayNotOpen",
     );
 }
+
+#[test]
+fn a_day_closes_behind_a_cycle_that_was_given_up() {
+    check(
+        "bank A 5
+         bank B 0
+         day
+         A sends a: B 50 -> accepted 1
+         pause
+         open cycle
+         until reserving -> reserving 1
+         abandon
+         close
+         pump
+         resume
+         reserved A -> 0
+         status a -> ended ED05
+         output A -> funded 5; a accepted 1 of 1; a ended; statement 1 EUR: 0 - 0 + 5 = 5
+         day
+         cycle -> nothing",
+    );
+}

@@ -81,6 +81,10 @@ pub(crate) fn check_cycle(cluster: &Cluster, cycle: CycleNumber) {
                 sums.dropped_minor += minor;
                 sums.dropped_count += 1;
                 *netted_dropped.entry(payment.sender).or_default() += 1;
+                // Who would have received it is part of the result too, with nothing.
+                by_payment
+                    .entry((payment.receiver, payment.currency))
+                    .or_default();
             }
         }
         let buckets: usize = ledger

@@ -30,7 +30,7 @@ impl Rng {
         self.below(n) == 0
     }
 
-    pub(crate) fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
-        &list[self.index(list.len())]
+    pub(crate) fn pick<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.index(list.len())]
     }
 }
