@@ -1,11 +1,12 @@
 //! Rule R24: the same bytes at any later time, on every thread, but for the mark in the header.
 
+use clearspan_ledger::directory::NetUnit;
 use clearspan_ledger::entry::AdminCommand;
 
 use super::cluster::{
-    ALFA, BETA, Cluster, GAMM, cancel, give_back, net, package, pay, transfer, uetr, urgent,
+    ALFA, BETA, Cluster, DAY, GAMM, cancel, give_back, net, package, pay, transfer, uetr, urgent,
 };
-use super::{Cache, Documents};
+use super::{Cache, DocumentError, Documents};
 
 /// After every entry of two busy days all documents are formed again and compared (`Cluster::check_stable`).
 #[test]
@@ -109,4 +110,40 @@ fn threads_form_the_same_documents() {
             });
         }
     });
+}
+
+/// What leaves memory leaves whole: a number is unknown then, and those that stay are what they were.
+#[test]
+fn days_that_leave_take_their_numbers_with_them() {
+    let mut cluster = Cluster::with_retention(NetUnit::Payment, 2);
+    for code in [ALFA, BETA, GAMM] {
+        cluster.fund(code, "EUR", 10_000);
+    }
+    for (number, date) in (0_u32..).zip(["2026-11-30", "2026-12-01", "2026-12-02", "2026-12-03"]) {
+        cluster.open_day(date);
+        let (first, second) = (
+            pay(10 * number + 1, BETA, "EUR", "1.00"),
+            pay(10 * number + 2, GAMM, "EUR", "2.00"),
+        );
+        let id = format!("A-{number}");
+        cluster.send(ALFA, &package(&id, date, "", &[first, second]));
+        cluster.cycle();
+        let id = format!("G-{number}");
+        let single = urgent(&id, &pay(10 * number + 3, ALFA, "EUR", "0.50")).replace(DAY, date);
+        cluster.send(GAMM, &single);
+        if number > 0 {
+            let recall = cancel(&format!("A-C{number}"), ALFA, &[10 * (number - 1) + 1]);
+            cluster.send(ALFA, &recall);
+        }
+        cluster.admin(AdminCommand::CloseDay);
+    }
+    assert!(matches!(
+        cluster.error(ALFA, 1),
+        DocumentError::NumberUnknown { number: 1, .. }
+    ));
+    assert_eq!(
+        cluster.all(ALFA, "camt.053").len(),
+        4,
+        "two accounts, two days"
+    );
 }
