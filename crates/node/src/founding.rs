@@ -180,7 +180,7 @@ fn execute(
     command: &Command,
     what: impl Fn() -> String,
 ) -> Result<(), FoundingError> {
-    match engine.execute(shard, command, Lane::Bulk)?.reply {
+    match engine.execute_when_room(shard, command, Lane::Bulk)?.reply {
         Reply::Refused(refusal) => Err(FoundingError::Refused {
             what: what(),
             refusal,

@@ -2,8 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+pub mod acknowledgements;
 pub mod certificates;
 pub mod clock;
+pub mod crash_points;
 pub mod day;
 pub mod documents;
 pub mod engine;

@@ -74,6 +74,11 @@ pub(crate) fn start(
         states,
         cluster,
     } = recovered;
+    // Nothing but a snapshot has been applied yet.
+    let snapshot_indexes: Vec<u64> = states
+        .iter()
+        .map(|state| state.mark.position.index)
+        .collect();
     let shared = Arc::new(Shared::new(cluster, options.clock, states, packages));
     let (events, event_queue) = unbounded();
     let (log_tasks, log_queue) = bounded(LOG_WAITING_MAX);
@@ -94,7 +99,8 @@ pub(crate) fn start(
         shards: (0..)
             .map(ShardId::new)
             .zip(replicas)
-            .map(|(id, replica)| Shard::new(id, replica))
+            .zip(snapshot_indexes)
+            .map(|((id, replica), snapshot)| Shard::new(id, replica, snapshot))
             .collect(),
         shared: shared.clone(),
         log: log_tasks,
@@ -168,7 +174,7 @@ struct Link {
 }
 
 impl Shard {
-    fn new(id: ShardId, replica: Replica) -> Self {
+    fn new(id: ShardId, replica: Replica, snapshot_index: u64) -> Self {
         let base = replica.status().base.index;
         Self {
             id,
@@ -180,7 +186,7 @@ impl Shard {
             since_snapshot_bytes: 0,
             snapshot_running: false,
             older_snapshot: base,
-            newest_snapshot: base,
+            newest_snapshot: snapshot_index.max(base),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clearspan_ledger::ShardId;
-use clearspan_storage::{SnapshotError, Snapshots, stop};
+use clearspan_storage::{SnapshotError, Snapshots, crash_point, stop};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::core::CoreEvent;
@@ -45,6 +45,7 @@ fn take(
     let (done, wait) = bounded(1);
     packages.send(PackageTask::Persist(done)).ok()?;
     wait.recv().ok()?;
+    crash_point("after-snapshot-packages");
     let number = clearspan_replica::ShardId::new(shard.get());
     match snapshots.write(number, &mark, |out| out.write_all(&body)) {
         Ok(_) => {}
