@@ -9,8 +9,7 @@ use clearspan_ledger::entry::{
     AdminCommand, ChannelMessage, Command, CycleCommand, Entry, Genesis,
 };
 use clearspan_ledger::{
-    AdminRefusal, AmountMinor, Bic, Currency, CyclePhase, Ledger, LogIndex, Reply, ShardId,
-    Timestamp,
+    AdminRefusal, AmountMinor, Bic, Currency, CyclePhase, Ledger, Reply, ShardId, Timestamp,
 };
 
 use crate::rng::Rng;
@@ -303,13 +302,5 @@ impl Cluster {
     pub(crate) fn expect_refused(&mut self, command: AdminCommand, refusal: AdminRefusal) {
         let reply = self.admin(command);
         assert_eq!(reply, Reply::Refused(refusal));
-    }
-
-    /// The state digests, and how far each shard is.
-    pub(crate) fn digests(&self) -> Vec<(LogIndex, u128)> {
-        self.ledgers
-            .iter()
-            .map(|ledger| (ledger.position().0, ledger.digest()))
-            .collect()
     }
 }
