@@ -319,15 +319,10 @@ impl DayBook {
 
     pub(crate) fn push_message(&mut self, record: MessageRecord) {
         let position = self.messages.len();
+        let key = Self::message_key(&record.message_id);
+        let hash = self.hasher.hash(key, record.sender.get());
         self.messages.push(record);
-        let (messages, hasher) = (&self.messages, self.hasher);
-        let rehash = |at: usize| {
-            messages.get(at).map_or(0, |m| {
-                hasher.hash(Self::message_key(&m.message_id), m.sender.get())
-            })
-        };
-        self.by_message_id
-            .insert(rehash(position), position, rehash);
+        self.by_message_id.insert(hash, position);
     }
 
     fn message_key(id: &Text) -> u128 {
@@ -378,9 +373,8 @@ impl DayBook {
 
     /// Loads the index lines of a payment to come, so that the loads of a whole package overlap.
     #[inline]
-    pub(crate) fn touch(&self, id_hash: u64, content_hash: u64) -> usize {
-        self.by_id.find(id_hash).next().unwrap_or(0)
-            ^ self.by_content.find(content_hash).next().unwrap_or(0)
+    pub(crate) fn touch(&self, id_hash: u64, content_hash: u64) -> u64 {
+        self.by_id.touch(id_hash) ^ self.by_content.touch(content_hash)
     }
 
     #[inline]
@@ -396,13 +390,8 @@ impl DayBook {
         self.slots.push(slot);
         self.ids.push(id.bits());
         self.contents.push(content);
-        let (ids, contents, hasher) = (&self.ids, &self.contents, self.hasher);
-        self.by_id.insert(id_hash, position, |at| {
-            hasher.hash(ids.get(at).copied().unwrap_or(0), 0)
-        });
-        self.by_content.insert(content_hash, position, |at| {
-            hasher.hash(u128::from(contents.get(at).copied().unwrap_or(0)), 1)
-        });
+        self.by_id.insert(id_hash, position);
+        self.by_content.insert(content_hash, position);
     }
 
     /// Bytes held for payments and messages.
