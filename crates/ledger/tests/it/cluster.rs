@@ -92,13 +92,16 @@ impl Cluster {
             _ => None,
         };
         let ledger = &mut self.ledgers[shard.index()];
+        let (last, before) = ledger.position();
         let entry = Entry {
-            index: ledger.position().0.next(),
+            index: last.next(),
             time: Timestamp::from_ns(self.now_ns),
             command,
         };
         let outcome = ledger.apply(&entry);
         assert_eq!(outcome.index, entry.index);
+        let after = ledger.position();
+        assert_eq!(after, (entry.index, before.max(entry.time)), "log time");
         self.journals[shard.index()].push(entry);
         if let (Some((currency, minor)), Reply::Done) = (fund, &outcome.reply) {
             *self.issued.entry(currency).or_default() += minor;
