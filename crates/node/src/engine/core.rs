@@ -41,8 +41,9 @@ pub(crate) enum CoreEvent {
 }
 
 /// Proposed and not yet applied bytes above which bulk waits outside: below the replica's own limit, so that it never
-/// has to refuse.
-const IN_FLIGHT_MAX_BYTES: usize = 32 << 20;
+/// has to refuse. An urgent entry waits until the log has written what is before it, so this is its delay in bytes: one
+/// write of the log under way, and as much being gathered or applied.
+const IN_FLIGHT_MAX_BYTES: usize = 4 << 20;
 /// Bulk bytes taken up per turn, so that urgent entries never wait for more than one such chunk.
 const TURN_MAX_BYTES: usize = 1 << 20;
 /// Urgent proposals taken up per turn.
