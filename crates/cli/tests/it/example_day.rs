@@ -229,6 +229,16 @@ fn the_output_of_another_day_is_left_alone() {
     std::fs::create_dir_all(changed.join("inbox")).unwrap();
     let error = clearspan(arguments!["day", changed, "--out", out]).error();
     assert!(error.contains("ALFADEFFXXX was taken up as"), "{error}");
+    // Another credit line.
+    crate::support::write(
+        &changed.join("participants.toml"),
+        format!("{toml}credit_line = \"2.50\"\n").as_bytes(),
+    );
+    let error = clearspan(arguments!["day", changed, "--out", out]).error();
+    assert!(
+        error.contains("the EUR account of ALFADEFFXXX was opened with a credit line of 0.00; the settings say 2.50"),
+        "{error}"
+    );
     // An earlier business date.
     crate::support::write(
         &changed.join("participants.toml"),
