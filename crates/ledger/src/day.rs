@@ -165,6 +165,8 @@ pub(crate) struct DayBook {
     ids: Chunked<u128>,
     contents: Chunked<u64>,
     messages: Chunked<MessageRecord>,
+    /// Messages whose payments have numbers: any number of others may lie between them.
+    carriers: Chunked<MessageNo>,
     gross: Chunked<GrossRecord>,
     by_id: Index,
     by_content: Index,
@@ -189,6 +191,7 @@ impl DayBook {
             ids: Chunked::default(),
             contents: Chunked::default(),
             messages: Chunked::default(),
+            carriers: Chunked::default(),
             gross: Chunked::default(),
             by_id: Index::default(),
             by_content: Index::default(),
@@ -257,22 +260,25 @@ impl DayBook {
 
     /// The message that a payment came with.
     pub(crate) fn message_of(&self, payment: PaymentNo) -> Option<(MessageNo, &MessageRecord)> {
-        // Messages ascend by their first payment; those without numbered payments share it with the next.
-        let (mut low, mut high) = (0, self.messages.len());
+        // Messages ascend by their first payment.
+        let (mut low, mut high) = (0, self.carriers.len());
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.messages.get(middle)?.first_payment <= payment {
+            let (_, record) = self.carrier(middle)?;
+            if record.first_payment <= payment {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
-        (0..low).rev().find_map(|at| {
-            let record = self.messages.get(at)?;
-            let end = record.first_payment.get() + u64::from(record.numbered());
-            (record.numbered() > 0 && payment.get() < end)
-                .then_some((MessageNo::new(self.first_message.get() + at as u64), record))
-        })
+        let (message, record) = self.carrier(low.checked_sub(1)?)?;
+        let end = record.first_payment.get() + u64::from(record.numbered());
+        (payment.get() < end).then_some((message, record))
+    }
+
+    fn carrier(&self, at: usize) -> Option<(MessageNo, &MessageRecord)> {
+        let message = *self.carriers.get(at)?;
+        Some((message, self.message(message)?))
     }
 
     pub(crate) fn gross(&self, payment: PaymentNo) -> Option<&GrossRecord> {
@@ -400,6 +406,7 @@ impl DayBook {
             + self.ids.memory_bytes()
             + self.contents.memory_bytes()
             + self.messages.memory_bytes()
+            + self.carriers.memory_bytes()
             + self.gross.memory_bytes()
             + self.by_id.memory_bytes()
             + self.by_content.memory_bytes()

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clearspan_ledger::entry::Command;
-use clearspan_ledger::{MessageNo, Outcome, Reply, ShardId};
+use clearspan_ledger::{MessageNo, Outcome, Reply, ShardId, Timestamp};
 use clearspan_replica::{
     Action, Committed, CommittedBody, Correlation, Event, Persist, Proposal, Replica, SnapshotMark,
 };
@@ -54,6 +54,8 @@ const DELIVER_MAX_MESSAGES: usize = 512;
 const LOG_WAITING_MAX: usize = 64;
 /// Packages on their way into the store before the core waits.
 const PACKAGES_WAITING_MAX: usize = 4096;
+/// Messages that a shard could not take yet are offered again after this long.
+const AGAIN_AFTER_NS: u64 = 20_000_000;
 /// The longest the core sleeps: timers are due no later than this after their time.
 const IDLE_WAIT: Duration = Duration::from_millis(20);
 
@@ -160,9 +162,20 @@ struct Shard {
 }
 
 struct Waiting {
-    reply: Option<Sender<Result<Outcome, ProposeError>>>,
     len_bytes: usize,
-    tick: bool,
+    origin: Origin,
+}
+
+/// Who proposed it.
+enum Origin {
+    /// Somebody outside.
+    Request(Sender<Result<Outcome, ProposeError>>),
+    /// The core: an entry that lets time pass.
+    Tick,
+    /// The core: messages of a channel, by its sending and receiving shard.
+    Deliver { from: usize, to: usize },
+    /// The core: a confirmation.
+    Delivered,
 }
 
 /// One channel's progress as far as the core drives it. Lost with the process; repeats are ignored.
@@ -170,8 +183,12 @@ struct Waiting {
 struct Link {
     /// Messages below this number were proposed to the receiving shard.
     sent: u64,
+    /// Entries with messages that were proposed and not yet applied.
+    in_flight: usize,
     /// Confirmations below this number were proposed to the sending shard.
     confirmed: u64,
+    /// Messages that the receiving shard could not take yet are not offered again before this time.
+    again_after: Timestamp,
 }
 
 impl Shard {
@@ -295,37 +312,25 @@ impl Core {
         self.propose(
             request.shard.index(),
             request.data,
-            Some(request.reply),
-            false,
+            Origin::Request(request.reply),
         );
     }
 
-    fn propose(
-        &mut self,
-        at: usize,
-        data: Bytes,
-        reply: Option<Sender<Result<Outcome, ProposeError>>>,
-        tick: bool,
-    ) {
+    fn propose(&mut self, at: usize, data: Bytes, origin: Origin) {
         self.next_correlation += 1;
         let correlation = Correlation(self.next_correlation);
         let len_bytes = data.len();
         self.in_flight_bytes += len_bytes;
         let shard = &mut self.shards[at];
-        shard.waiting.insert(
-            correlation,
-            Waiting {
-                reply,
-                len_bytes,
-                tick,
-            },
-        );
+        shard
+            .waiting
+            .insert(correlation, Waiting { len_bytes, origin });
         shard.proposals.push(Proposal { data, correlation });
     }
 
-    fn propose_command(&mut self, at: usize, command: &Command, tick: bool) {
+    fn propose_command(&mut self, at: usize, command: &Command, origin: Origin) {
         let data = clearspan_codec::entry::encode(self.shared.clock.now(), command);
-        self.propose(at, data, None, tick);
+        self.propose(at, data, origin);
     }
 
     /// Gives every shard its proposals, and the log what came of it.
@@ -452,22 +457,41 @@ impl Core {
         correlation: Correlation,
         outcome: Result<Outcome, ProposeError>,
     ) {
-        let shard = &mut self.shards[at];
-        if let Some(waiting) = shard.waiting.remove(&correlation) {
-            self.in_flight_bytes -= waiting.len_bytes;
-            if waiting.tick {
-                shard.tick_in_flight = false;
-            }
-            if outcome.is_err() && waiting.reply.is_none() {
-                // A dropped message between shards is sent again from what the shards' states say.
-                for link in self.shards.iter_mut().flat_map(|shard| &mut shard.links) {
-                    *link = Link::default();
-                }
-                self.dirty = true;
-            }
-            if let Some(reply) = waiting.reply {
+        let Some(waiting) = self.shards[at].waiting.remove(&correlation) else {
+            return;
+        };
+        self.in_flight_bytes -= waiting.len_bytes;
+        match waiting.origin {
+            Origin::Request(reply) => {
+                // Whoever asked may have given up.
                 let _ = reply.send(outcome);
             }
+            Origin::Tick => self.shards[at].tick_in_flight = false,
+            Origin::Deliver { from, to } => self.delivered(from, to),
+            Origin::Delivered => {
+                // A confirmation that was dropped is proposed again from what the states say.
+                if outcome.is_err() {
+                    for link in &mut self.shards[at].links {
+                        link.confirmed = 0;
+                    }
+                    self.dirty = true;
+                }
+            }
+        }
+    }
+
+    /// An entry with messages has its outcome. What it did not get applied goes again from where the receiving shard
+    /// stands: entries that were dropped, and credits to an account that it does not know yet.
+    fn delivered(&mut self, from: usize, to: usize) {
+        let (sender, receiver) = (self.shards[from].id, self.shards[to].id);
+        let applied = self.shared.shard(receiver).ledger.inbound_next(sender);
+        let again_after = self.shared.clock.now().plus_ns(AGAIN_AFTER_NS);
+        let link = &mut self.shards[from].links[to];
+        link.in_flight -= 1;
+        if link.in_flight == 0 && applied < link.sent {
+            link.sent = applied;
+            link.again_after = again_after;
+            self.dirty = true;
         }
     }
 
@@ -483,7 +507,7 @@ impl Core {
                 .is_some_and(|time| time <= now);
             if due && !self.shards[at].tick_in_flight {
                 self.shards[at].tick_in_flight = true;
-                self.propose_command(at, &Command::Tick, true);
+                self.propose_command(at, &Command::Tick, Origin::Tick);
             }
         }
     }
@@ -502,12 +526,17 @@ impl Core {
 
     fn pump_link(&mut self, from: usize, to: usize) {
         let (sender, receiver) = (self.shards[from].id, self.shards[to].id);
+        let now = self.shared.clock.now();
         loop {
             let link = self.shards[from].links[to];
             let (first, messages) = {
                 let state = self.shared.shard(sender);
                 let (_, end) = state.ledger.outbound_range(receiver);
                 if link.sent >= end {
+                    break;
+                }
+                if now < link.again_after {
+                    self.dirty = true;
                     break;
                 }
                 state
@@ -517,7 +546,9 @@ impl Core {
             if messages.is_empty() {
                 break;
             }
-            self.shards[from].links[to].sent = first + messages.len() as u64;
+            let link = &mut self.shards[from].links[to];
+            link.sent = first + messages.len() as u64;
+            link.in_flight += 1;
             self.propose_command(
                 to,
                 &Command::Deliver {
@@ -525,7 +556,7 @@ impl Core {
                     first,
                     messages,
                 },
-                false,
+                Origin::Deliver { from, to },
             );
         }
         let applied = self.shared.shard(receiver).ledger.inbound_next(sender);
@@ -539,7 +570,7 @@ impl Core {
                     to: receiver,
                     through: applied - 1,
                 },
-                false,
+                Origin::Delivered,
             );
         }
     }
