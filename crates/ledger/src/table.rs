@@ -207,7 +207,7 @@ impl Index {
     #[inline]
     const fn place_of(tag: u64, slots: usize) -> usize {
         // The upper bits of 32 bits, scaled: below `slots`.
-        (tag * slots as u64 >> 32) as usize
+        ((tag * slots as u64) >> 32) as usize
     }
 
     #[inline]
