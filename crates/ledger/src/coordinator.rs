@@ -134,6 +134,12 @@ impl Ledger {
                         .as_ref()
                         .map_or(1, |genesis| genesis.retention_days),
                 );
+                // Movements made before the first business day count with it.
+                for dated in self.coordinator.references.values_mut() {
+                    if *dated == BusinessDate::default() {
+                        *dated = *date;
+                    }
+                }
                 self.coordinator
                     .references
                     .retain(|_, kept| kept.days() + retention >= date.days());

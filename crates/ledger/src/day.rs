@@ -327,6 +327,10 @@ impl DayBook {
         let position = self.messages.len();
         let key = Self::message_key(&record.message_id);
         let hash = self.hasher.hash(key, record.sender.get());
+        if record.numbered() > 0 {
+            let message = MessageNo::new(self.first_message.get() + position as u64);
+            self.carriers.push(message);
+        }
         self.messages.push(record);
         self.by_message_id.insert(hash, position);
     }

@@ -272,7 +272,8 @@ impl Stream {
             self.items.drain(..=last);
         } else if !self.items.iter().any(is_statement) {
             // A participant without an account has no statements.
-            self.items.drain(..self.items.partition_point(|item| item.index < opened));
+            self.items
+                .drain(..self.items.partition_point(|item| item.index < opened));
         }
     }
 }

@@ -12,6 +12,7 @@ mod example_day;
 mod generated_days;
 mod input;
 mod interrupted;
+mod late;
 mod queries;
 mod reports;
 mod settings;

@@ -455,3 +455,24 @@ fn money_put_on_an_account_between_two_days_stays_with_the_later_one() {
         cluster.pump();
     }
 }
+
+#[test]
+fn a_movement_made_before_the_first_day_is_not_made_again_after_it() {
+    let mut cluster = Cluster::new(&genesis(2));
+    add(&mut cluster, "A", 1, false, 1000);
+    let again = AdminCommand::Fund {
+        reference: Text::new("A").expect("short"),
+        bic: bic("A"),
+        currency: eur(),
+        amount: amount(1000),
+    };
+    for day in 0..3 {
+        cluster.expect_refused(again.clone(), AdminRefusal::ReferenceUsed);
+        cluster.expect_done(AdminCommand::OpenDay { date: date(day) });
+        cluster.pump();
+        cluster.expect_refused(again.clone(), AdminRefusal::ReferenceUsed);
+        cluster.expect_done(AdminCommand::CloseDay);
+        cluster.pump();
+    }
+    assert_eq!(cluster.balance(bic("A"), eur()), 1000);
+}
