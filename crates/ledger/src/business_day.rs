@@ -49,24 +49,7 @@ impl Ledger {
             ChannelMessage::CycleCredits { cycle, credits } => {
                 self.receive_cycle_credits(from, *cycle, credits)
             }
-            ChannelMessage::ReturnClaim {
-                claim,
-                returner,
-                original_sender,
-                original,
-                amount,
-                currency,
-            } => {
-                self.receive_claim(
-                    from,
-                    *claim,
-                    *returner,
-                    *original_sender,
-                    *original,
-                    *amount,
-                    *currency,
-                );
-            }
+            ChannelMessage::ReturnClaim(claim) => self.receive_claim(from, claim),
             ChannelMessage::ReturnVerdict { claim, verdict } => {
                 self.receive_verdict(*claim, *verdict)
             }

@@ -1,13 +1,12 @@
 //! Cancellation while a payment waits, recall when it is final, and returns (rules R10, R34).
 
 use crate::day::PaymentStatus;
-use crate::entry::{ChannelMessage, RecallNotice, Verdict};
+use crate::entry::{ChannelMessage, RecallNotice, ReturnClaim, Verdict};
 use crate::message::{Class, SettlementTimes, Submission};
 use crate::state::{CancelAnswer, CancelOutcome, Ledger};
 use crate::stream::ItemBody;
 use crate::{
-    AmountMinor, Currency, MessageNo, ParticipantId, PaymentId, PaymentNo, PaymentRef, Reason,
-    ShardId,
+    AmountMinor, MessageNo, ParticipantId, PaymentId, PaymentNo, PaymentRef, Reason, ShardId,
 };
 
 impl Ledger {
@@ -115,23 +114,13 @@ impl Ledger {
     }
 
     /// A return wants its part of an original that this shard took in: the sum of returns never exceeds the original.
-    pub(crate) fn receive_claim(
-        &mut self,
-        from: ShardId,
-        claim: PaymentNo,
-        returner: ParticipantId,
-        original_sender: ParticipantId,
-        original: PaymentId,
-        amount: AmountMinor,
-        currency: Currency,
-    ) {
-        let verdict = match self.judge_claim(returner, original_sender, original, amount, currency)
-        {
+    pub(crate) fn receive_claim(&mut self, from: ShardId, claim: &ReturnClaim) {
+        let verdict = match self.judge_claim(claim) {
             Ok(payment) => {
                 let returned = self.returned.entry(payment).or_default();
-                *returned = AmountMinor::new(returned.minor() + amount.minor())
+                *returned = AmountMinor::new(returned.minor() + claim.amount.minor())
                     .expect("returns stay below the original");
-                self.digest.fold(payment.get() ^ amount.minor());
+                self.digest.fold(payment.get() ^ claim.amount.minor());
                 Verdict::Granted {
                     original: PaymentRef {
                         shard: self.shard(),
@@ -141,31 +130,25 @@ impl Ledger {
             }
             Err(reason) => Verdict::Refused { reason },
         };
+        let claim = claim.claim;
         self.send(from, ChannelMessage::ReturnVerdict { claim, verdict });
     }
 
-    fn judge_claim(
-        &self,
-        returner: ParticipantId,
-        original_sender: ParticipantId,
-        original: PaymentId,
-        amount: AmountMinor,
-        currency: Currency,
-    ) -> Result<PaymentNo, Reason> {
+    fn judge_claim(&self, claim: &ReturnClaim) -> Result<PaymentNo, Reason> {
         let payment = self
-            .find_payment(original_sender, original)
+            .find_payment(claim.original_sender, claim.original)
             .ok_or(Reason::OriginalUnknown)?;
         let slot = self.known_slot(payment);
-        if slot.receiver != returner || slot.status != PaymentStatus::Settled {
+        if slot.receiver != claim.returner || slot.status != PaymentStatus::Settled {
             return Err(Reason::OriginalUnknown);
         }
-        if self.directory.currency_place(currency) != Some(slot.currency_place) {
+        if self.directory.currency_place(claim.currency) != Some(slot.currency_place) {
             return Err(Reason::ReturnCurrency);
         }
         let returned = self.returned.get(&payment).copied().unwrap_or_default();
         if returned == slot.amount {
             Err(Reason::AlreadyEnded)
-        } else if returned.minor() + amount.minor() > slot.amount.minor() {
+        } else if returned.minor() + claim.amount.minor() > slot.amount.minor() {
             Err(Reason::ReturnExceeds)
         } else {
             Ok(payment)

@@ -25,9 +25,25 @@ impl Digest {
             (self.high.rotate_left(11) ^ self.low).wrapping_add(value ^ 0xC2B2_AE3D_27D4_EB4F);
     }
 
+    /// Takes in the lower half of a value: all of it wherever amounts of one shard are summed.
+    #[inline]
+    pub(crate) const fn fold_low(&mut self, value: u128) {
+        self.fold(low_bits(value));
+    }
+
     /// The 128 bits.
     #[must_use]
     pub(crate) const fn bits(self) -> u128 {
         (self.high as u128) << 64 | self.low as u128
     }
+}
+
+/// The lower half of a value.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "digests and hashes want these bits and no others"
+)]
+#[inline]
+pub(crate) const fn low_bits(value: u128) -> u64 {
+    value as u64
 }

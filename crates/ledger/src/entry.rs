@@ -229,20 +229,7 @@ pub enum ChannelMessage {
         credits: Vec<Incoming>,
     },
     /// A return wants a part of an original payment that the receiving shard took in.
-    ReturnClaim {
-        /// The return, in the sending shard.
-        claim: PaymentNo,
-        /// Who wants to return it: the original's receiver.
-        returner: ParticipantId,
-        /// The original's sender.
-        original_sender: ParticipantId,
-        /// The original's key.
-        original: PaymentId,
-        /// How much.
-        amount: AmountMinor,
-        /// In which currency.
-        currency: Currency,
-    },
+    ReturnClaim(ReturnClaim),
     /// The answer to a claim.
     ReturnVerdict {
         /// The return, in the receiving shard.
@@ -282,7 +269,7 @@ layout!(enum ChannelMessage {
     7 => Posted { cycle, posted, results },
     8 => End { cycle, abandoned },
     9 => CycleCredits { cycle, credits },
-    10 => ReturnClaim { claim, returner, original_sender, original, amount, currency },
+    10 => ReturnClaim(claim),
     11 => ReturnVerdict { claim, verdict },
     12 => ReturnReleased { original, amount },
     13 => Recall(notice),
@@ -308,6 +295,25 @@ pub struct CreditAdvice {
 }
 
 layout!(struct CreditAdvice { payment, message, sender, receiver, currency, amount });
+
+/// A return's claim to its part of an original, on the way to the shard that took the original in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReturnClaim {
+    /// The return, in the sending shard.
+    pub claim: PaymentNo,
+    /// Who wants to return it: the original's receiver.
+    pub returner: ParticipantId,
+    /// The original's sender.
+    pub original_sender: ParticipantId,
+    /// The original's key.
+    pub original: PaymentId,
+    /// How much.
+    pub amount: AmountMinor,
+    /// In which currency.
+    pub currency: Currency,
+}
+
+layout!(struct ReturnClaim { claim, returner, original_sender, original, amount, currency });
 
 /// The answer to a return's claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -256,7 +256,7 @@ impl Ledger {
             account.currency
         );
         self.digest
-            .fold(u64::from(account.participant.get()) << 48 ^ delta as u64);
+            .fold_low(u128::from(account.participant.get()) << 48 ^ delta.cast_unsigned());
     }
 
     /// Where an account is, by the currency's code.

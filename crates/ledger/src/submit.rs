@@ -6,7 +6,7 @@ use crate::account::Run;
 use crate::apply::{AdminRefusal, Reply};
 use crate::day::{DayBook, GrossRecord, MessageRecord, PaymentStatus, Slot};
 use crate::directory::AccountPlace;
-use crate::entry::ChannelMessage;
+use crate::entry::{ChannelMessage, ReturnClaim};
 use crate::message::{Class, MessageKind, PaymentRecord, Settlement, SettlementTimes, Submission};
 use crate::state::{DayState, HELD_MAX_BYTES, HELD_MAX_MESSAGES, Ledger};
 use crate::stream::ItemBody;
@@ -424,7 +424,7 @@ impl Ledger {
         self.digest
             .fold(message.get() ^ u64::from(sender.get()) << 48);
         self.digest.fold((submission.digest >> 64) as u64);
-        self.digest.fold(submission.digest as u64);
+        self.digest.fold_low(submission.digest);
         if record.refused.is_none()
             && self
                 .directory
@@ -604,7 +604,7 @@ impl Ledger {
                 len: record.count,
                 message,
             });
-            self.digest.fold(u64::from(count) << 32 ^ sum as u64);
+            self.digest.fold_low(u128::from(count) << 32 ^ sum);
         }
         let gross = matches!(submission.settlement, Settlement::Gross { .. })
             || submission.kind == MessageKind::Return;
@@ -688,14 +688,14 @@ impl Ledger {
                 };
                 self.send(
                     self.home_of(slot.receiver),
-                    ChannelMessage::ReturnClaim {
+                    ChannelMessage::ReturnClaim(ReturnClaim {
                         claim: payment,
                         returner: sender,
                         original_sender: slot.receiver,
                         original: original.id,
                         amount: record.amount,
                         currency: record.currency,
-                    },
+                    }),
                 );
                 continue;
             }

@@ -4,6 +4,7 @@
 //! tens of milliseconds in which no urgent payment settles. Here the longest step moves one segment, in order and without
 //! a look at the keys.
 
+use crate::digest::low_bits;
 use crate::layout::{Layout, Sink, Source};
 
 /// Elements per chunk: 16 KiB elements of 16 bytes are 256 KiB, large enough for streaming and small enough to allocate
@@ -239,14 +240,14 @@ impl Hasher {
     /// The hash of a 128-bit key in a scope (the sender).
     #[inline]
     pub(crate) fn hash(self, key: u128, scope: u16) -> u64 {
-        let low = key as u64 ^ self.seed as u64;
+        let low = low_bits(key ^ self.seed);
         let high = (key >> 64) as u64 ^ (self.seed >> 64) as u64 ^ u64::from(scope) << 48;
         let product =
             u128::from(low | 1).wrapping_mul(u128::from(high ^ 0x9E37_79B9_7F4A_7C15 | 1 << 63));
-        let folded = product as u64 ^ (product >> 64) as u64;
+        let folded = low_bits(product) ^ (product >> 64) as u64;
         let product = u128::from(folded ^ low.rotate_left(32))
             .wrapping_mul(0xD6E8_FEB8_6659_FD93_A076_1D64_78BD_642F);
-        product as u64 ^ (product >> 64) as u64
+        low_bits(product) ^ (product >> 64) as u64
     }
 }
 
@@ -284,7 +285,7 @@ mod tests {
     #[test]
     fn the_index_finds_every_position_and_no_missing_key() {
         let hasher = Hasher { seed: 7 };
-        let keys: Vec<u128> = (0..100_000_u128).map(|n| n * n << 32 | n).collect();
+        let keys: Vec<u128> = (0..100_000_u128).map(|n| (n * n) << 32 | n).collect();
         let hash = |position: usize| hasher.hash(keys[position], 3);
         let mut index = Index::default();
         for position in 0..keys.len() {

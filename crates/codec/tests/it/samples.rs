@@ -4,7 +4,7 @@ use bytes::Bytes;
 use clearspan_ledger::directory::{AccountTerms, NetUnit, ParticipantTerms};
 use clearspan_ledger::entry::{
     AdminCommand, Available, ChannelMessage, Command, CreditAdvice, CycleCommand, Drop, Entry,
-    Flow, Genesis, Incoming, NetResult, RecallNotice, Verdict,
+    Flow, Genesis, Incoming, NetResult, RecallNotice, ReturnClaim, Verdict,
 };
 use clearspan_ledger::message::{
     Class, MessageKind, OriginalPayment, PaymentRecord, Settlement, SettlementTimes, Submission,
@@ -332,14 +332,14 @@ fn channel_messages(alfa: ParticipantTerms) -> Vec<(&'static str, ChannelMessage
         dropped_count: 1,
         dropped_minor: 5,
     };
-    let claim = ChannelMessage::ReturnClaim {
+    let claim = ChannelMessage::ReturnClaim(ReturnClaim {
         claim: PaymentNo::new(9),
         returner: participant,
         original_sender: ParticipantId::new(2),
         original: PaymentId::of_transaction("U-1"),
         amount: amount(400),
         currency,
-    };
+    });
     let recall = RecallNotice {
         original: payment,
         sender: participant,
