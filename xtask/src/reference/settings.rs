@@ -10,8 +10,14 @@ use crate::root;
 
 const SOURCE: &str = "crates/node/src/settings.rs";
 
-/// Table of the file, struct of the source, and what each key means.
-const TABLES: [(&str, &str, &[(&str, &str)]); 3] = [
+/// A table of the file, its struct in the source, and what each key means.
+type Table = (
+    &'static str,
+    &'static str,
+    &'static [(&'static str, &'static str)],
+);
+
+const TABLES: [Table; 3] = [
     (
         "top level",
         "File",
