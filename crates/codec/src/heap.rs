@@ -12,6 +12,9 @@ const COMPRESS_MIN_BYTES: usize = 128;
 /// The most that a heap may decompress to: the largest message that a gateway takes in is smaller.
 pub const RAW_MAX_BYTES: usize = 256 << 20;
 
+/// The most that a byte of an LZ4 block can stand for: a length byte of 255, and its token and offset shared by many.
+const LZ4_GROWTH_MAX: usize = 256;
+
 /// Packs a heap: kind, raw length, bytes.
 #[must_use]
 pub fn pack(raw: &[u8]) -> Bytes {
@@ -51,7 +54,8 @@ pub fn unpack(packed: &Bytes) -> Result<Bytes, DecodeError> {
     }
     match kind {
         STORED if rest.len() == raw_len => Ok(packed.slice(5..)),
-        LZ4 => {
+        // No block of LZ4 grows further than this: memory is taken in proportion to what came.
+        LZ4 if raw_len <= rest.len().saturating_mul(LZ4_GROWTH_MAX) => {
             let mut raw = BytesMut::zeroed(raw_len);
             match lz4_flex::block::decompress_into(rest, &mut raw) {
                 Ok(len) if len == raw_len => Ok(raw.freeze()),
@@ -89,5 +93,8 @@ mod tests {
         }
         assert!(unpack(&Bytes::from_static(&[1, 255, 255, 255, 255, 0])).is_err());
         assert!(unpack(&Bytes::from_static(&[2, 0, 0, 0, 0])).is_err());
+        // A long run shrinks as far as anything can, and still comes back.
+        let run = vec![b' '; 8 << 20];
+        assert_eq!(unpack(&pack(&run)).as_deref(), Ok(&run[..]));
     }
 }

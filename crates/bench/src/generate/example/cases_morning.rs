@@ -640,7 +640,7 @@ fn unreadable(day: &mut Example) {
         half.into_bytes(),
         [
             "a pacs.008 that ends in the middle",
-            "admi.002",
+            "RJCT FF01 (pacs.002)",
             "not well-formed",
         ],
     );
@@ -655,8 +655,8 @@ fn unreadable(day: &mut Example) {
         entity.into_bytes(),
         [
             "a document type with nested entities",
-            "admi.002",
-            "no document types, no entities: refused before anything is expanded",
+            "FF01, nobody to answer",
+            "no document types, no entities: refused before anything is expanded, so before its sender is known",
         ],
     );
     let mut cyrillic = good
@@ -671,7 +671,7 @@ fn unreadable(day: &mut Example) {
     add(
         "encoding-windows-1251",
         cyrillic,
-        ["a name in windows-1251", "admi.002", "strict UTF-8"],
+        ["a name in windows-1251", "FF01, nobody to answer", "strict UTF-8"],
     );
     let inside = good.split_once('\n').map_or("", |(_, body)| body);
     let hidden = format!(
@@ -682,7 +682,7 @@ fn unreadable(day: &mut Example) {
         hidden.into_bytes(),
         [
             "a whole pacs.008 inside a CDATA section",
-            "admi.002",
+            "FF01, nobody to answer",
             "CDATA is text: the envelope holds no document",
         ],
     );
