@@ -10,7 +10,7 @@ use crate::{root, tidy};
 type Step = (&'static str, fn() -> anyhow::Result<()>);
 
 /// In this order, since what fails soonest comes first and the later ones use what the earlier ones built.
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     ("fmt", || {
         check(cargo(&["fmt", "--all", "--check", "--", "-l"]))
     }),
@@ -28,6 +28,7 @@ const STEPS: [Step; 7] = [
     ("docs", docs),
     ("tidy", || tidy::run(false)),
     ("example", example),
+    ("digests", digests),
     ("deny", deny),
 ];
 
@@ -79,9 +80,24 @@ fn example() -> anyhow::Result<()> {
         &["query", "target/ci-example", "cycle", "1"],
     ] {
         println!("$ clearspan {}", arguments.join(" "));
-        check(cargo(&[&["run", "--quiet", "--"], arguments].concat()))?;
+        check(cargo(
+            &[&["run", "--quiet", "--release", "--"], arguments].concat(),
+        ))?;
     }
     Ok(())
+}
+
+/// The same entries give the same digests in a release build as in the tests' (promise P9).
+fn digests() -> anyhow::Result<()> {
+    check(cargo(&[
+        "test",
+        "--release",
+        "-p",
+        "clearspan-codec",
+        "--test",
+        "it",
+        "golden",
+    ]))
 }
 
 /// Bans, licences and sources. Advisories need their database from the network: `cargo deny check advisories`.
