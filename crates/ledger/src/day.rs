@@ -5,7 +5,7 @@
 
 use crate::layout::{Layout, Sink, Source, layout};
 use crate::message::{Class, MessageKind, Settlement};
-use crate::table::{Chunked, Hasher, Index};
+use crate::table::{Chunked, Hasher, Index, Met};
 use crate::{
     AmountMinor, BusinessDate, CycleNumber, LogIndex, MessageNo, ParticipantId, PaymentId,
     PaymentNo, Reason, Text, Timestamp,
@@ -168,9 +168,14 @@ pub(crate) struct DayBook {
     /// Messages whose payments have numbers: any number of others may lie between them.
     carriers: Chunked<MessageNo>,
     gross: Chunked<GrossRecord>,
+    /// By key, of each sender: the payment that was accepted, and the last that was refused.
     by_id: Index,
+    /// By content, of each sender: the first payment that was accepted.
     by_content: Index,
+    /// By sender and identifier: the first message.
     by_message_id: Index,
+    /// By sender and digest: every message.
+    by_digest: Index,
 }
 
 impl DayBook {
@@ -196,6 +201,7 @@ impl DayBook {
             by_id: Index::default(),
             by_content: Index::default(),
             by_message_id: Index::default(),
+            by_digest: Index::default(),
         }
     }
 
@@ -307,32 +313,59 @@ impl DayBook {
         self.gross.push(record);
     }
 
-    /// Messages of this sender with this identifier: at most one was accepted, others were refused for using it again.
-    pub(crate) fn messages_with_id(
+    /// The first message of this sender with this identifier: all others were refused for using it again.
+    pub(crate) fn message_with_id(
         &self,
         sender: ParticipantId,
         id: &Text,
-    ) -> impl Iterator<Item = (MessageNo, &MessageRecord)> {
-        let key = Self::message_key(id);
+    ) -> Option<(MessageNo, &MessageRecord)> {
         self.by_message_id
-            .find(self.hasher.hash(key, sender.get()))
-            .filter_map(move |at| {
-                let record = self.messages.get(at)?;
-                (record.sender == sender && record.message_id == *id)
-                    .then_some((MessageNo::new(self.first_message.get() + at as u64), record))
+            .find(self.hasher.hash(Self::message_key(id), sender.get()))
+            .filter_map(|at| self.message_at(at))
+            .find(|(_, record)| record.sender == sender && record.message_id == *id)
+    }
+
+    /// The message of this sender with this identifier and this digest: the very same message.
+    pub(crate) fn same_message(
+        &self,
+        sender: ParticipantId,
+        id: &Text,
+        digest: u128,
+    ) -> Option<(MessageNo, &MessageRecord)> {
+        self.by_digest
+            .find(self.hasher.hash(digest, sender.get()))
+            .filter_map(|at| self.message_at(at))
+            .find(|(_, record)| {
+                record.sender == sender && record.digest == digest && record.message_id == *id
             })
+    }
+
+    fn message_at(&self, at: usize) -> Option<(MessageNo, &MessageRecord)> {
+        let number = MessageNo::new(self.first_message.get() + at as u64);
+        Some((number, self.messages.get(at)?))
     }
 
     pub(crate) fn push_message(&mut self, record: MessageRecord) {
         let position = self.messages.len();
-        let key = Self::message_key(&record.message_id);
-        let hash = self.hasher.hash(key, record.sender.get());
+        let scope = record.sender.get();
+        let id_hash = self
+            .hasher
+            .hash(Self::message_key(&record.message_id), scope);
+        let digest_hash = self.hasher.hash(record.digest, scope);
         if record.numbered() > 0 {
             let message = MessageNo::new(self.first_message.get() + position as u64);
             self.carriers.push(message);
         }
+        let messages = &self.messages;
+        self.by_message_id.insert(id_hash, position, |at| {
+            let same = messages.get(at).is_some_and(|known| {
+                known.sender == record.sender && known.message_id == record.message_id
+            });
+            if same { Met::Kept } else { Met::Passed }
+        });
+        self.by_digest
+            .insert(digest_hash, position, |_| Met::Passed);
         self.messages.push(record);
-        self.by_message_id.insert(hash, position);
     }
 
     fn message_key(id: &Text) -> u128 {
@@ -351,7 +384,16 @@ impl DayBook {
         self.hasher.hash(u128::from(content), 1)
     }
 
-    /// Payments with this key, of any sender.
+    /// All payments with this key, of any sender, oldest first. It looks at every payment of the day: for questions that
+    /// no entry asks.
+    pub(crate) fn all_with_id(&self, id: PaymentId) -> impl Iterator<Item = PaymentNo> {
+        (self.first_payment.get()..)
+            .zip(self.ids.iter())
+            .filter(move |&(_, &bits)| bits == id.bits())
+            .map(|(payment, _)| PaymentNo::new(payment))
+    }
+
+    /// Payments with this key: of each sender the one that was accepted, and the last that was refused.
     #[inline]
     pub(crate) fn payments_with_id(
         &self,
@@ -364,7 +406,7 @@ impl DayBook {
             .map(|at| PaymentNo::new(self.first_payment.get() + at as u64))
     }
 
-    /// Payments with this content, of any sender.
+    /// Payments with this content: of each sender the first that was accepted.
     #[inline]
     pub(crate) fn payments_with_content(
         &self,
@@ -387,9 +429,11 @@ impl DayBook {
         self.by_id.touch(id_hash) ^ self.by_content.touch(content_hash)
     }
 
+    /// Appends a payment of a message, which itself may follow after its payments.
     #[inline]
     pub(crate) fn push_payment(
         &mut self,
+        sender: ParticipantId,
         slot: Slot,
         id: PaymentId,
         content: u64,
@@ -397,11 +441,45 @@ impl DayBook {
         content_hash: u64,
     ) {
         let position = self.slots.len();
+        let refused = slot.status == PaymentStatus::Refused;
+        // The indexes leave the book while it is asked about the positions that they meet.
+        let mut by_id = std::mem::take(&mut self.by_id);
+        by_id.insert(id_hash, position, |at| {
+            if refused
+                && self.ids.get(at) == Some(&id.bits())
+                && self
+                    .slots
+                    .get(at)
+                    .is_some_and(|slot| slot.status == PaymentStatus::Refused)
+                && self.is_of(sender, at)
+            {
+                Met::Replaced
+            } else {
+                Met::Passed
+            }
+        });
+        self.by_id = by_id;
+        if !refused {
+            let mut by_content = std::mem::take(&mut self.by_content);
+            by_content.insert(content_hash, position, |at| {
+                if self.contents.get(at) == Some(&content) && self.is_of(sender, at) {
+                    Met::Kept
+                } else {
+                    Met::Passed
+                }
+            });
+            self.by_content = by_content;
+        }
         self.slots.push(slot);
         self.ids.push(id.bits());
         self.contents.push(content);
-        self.by_id.insert(id_hash, position);
-        self.by_content.insert(content_hash, position);
+    }
+
+    /// Whether the payment at a position is this sender's, which has the message that is being taken in.
+    fn is_of(&self, sender: ParticipantId, at: usize) -> bool {
+        let payment = PaymentNo::new(self.first_payment.get() + at as u64);
+        self.message_of(payment)
+            .is_none_or(|(_, record)| record.sender == sender)
     }
 
     /// Bytes held for payments and messages.
@@ -415,6 +493,7 @@ impl DayBook {
             + self.by_id.memory_bytes()
             + self.by_content.memory_bytes()
             + self.by_message_id.memory_bytes()
+            + self.by_digest.memory_bytes()
     }
 }
 
@@ -442,17 +521,57 @@ impl Layout for DayBook {
         if ids.len() != slots.len() || contents.len() != slots.len() {
             return Err(source.invalid("payments, keys and contents differ in number"));
         }
-        // The indexes are derived, so they are made again rather than read.
-        for ((slot, &id), &content) in slots.iter().zip(ids.iter()).zip(contents.iter()) {
-            let id = PaymentId::from_bits(id).ok_or_else(|| source.invalid("not a payment key"))?;
-            let (id_hash, content_hash) = (book.id_hash(id), book.content_hash(content));
-            book.push_payment(*slot, id, content, id_hash, content_hash);
-        }
         let messages: Chunked<MessageRecord> = Layout::take(source)?;
+        // The indexes are derived, so they are made again rather than read.
         for message in messages.iter() {
             book.push_message(message.clone());
         }
+        let mut senders = messages
+            .iter()
+            .flat_map(|message| (0..message.numbered()).map(|_| message.sender));
+        for ((slot, &id), &content) in slots.iter().zip(ids.iter()).zip(contents.iter()) {
+            let id = PaymentId::from_bits(id).ok_or_else(|| source.invalid("not a payment key"))?;
+            let sender = senders
+                .next()
+                .ok_or_else(|| source.invalid("a payment belongs to no message"))?;
+            let (id_hash, content_hash) = (book.id_hash(id), book.content_hash(content));
+            book.push_payment(sender, *slot, id, content, id_hash, content_hash);
+        }
         book.gross = Layout::take(source)?;
         Ok(book)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DayBook, PaymentStatus, Slot};
+    use crate::{
+        AmountMinor, BusinessDate, LogIndex, MessageNo, ParticipantId, PaymentId, PaymentNo,
+    };
+
+    /// Whoever sends one key or one content a million times makes no look-up long, neither its own nor others'.
+    #[test]
+    fn what_a_sender_repeats_takes_a_bounded_part_of_an_index() {
+        let (first, message) = (PaymentNo::new(0), MessageNo::new(0));
+        let mut book = DayBook::new(BusinessDate::default(), LogIndex::new(1), first, message, 7);
+        let sender = ParticipantId::new(1);
+        let slot = |status| Slot::new(AmountMinor::ZERO, ParticipantId::new(2), 0, status);
+        let key = |text: &str| PaymentId::of_transaction(text);
+        let content_hash = book.content_hash(9);
+        for at in 0..1000 {
+            let id_hash = book.id_hash(key("same"));
+            let refused = slot(PaymentStatus::Refused);
+            book.push_payment(sender, refused, key("same"), 9, id_hash, content_hash);
+            let own = key(&format!("{at}"));
+            let id_hash = book.id_hash(own);
+            let accepted = slot(PaymentStatus::Netting);
+            book.push_payment(sender, accepted, own, 9, id_hash, content_hash);
+        }
+        let same: Vec<_> = book
+            .payments_with_id(book.id_hash(key("same")), key("same"))
+            .collect();
+        assert_eq!(same, [PaymentNo::new(1998)], "the last");
+        let same: Vec<_> = book.payments_with_content(content_hash, 9).collect();
+        assert_eq!(same, [PaymentNo::new(1)], "the first that was accepted");
     }
 }

@@ -1,7 +1,7 @@
 //! Who takes part: participants and their accounts' terms, the same in every shard.
 
 use crate::layout::{Layout, Sink, Source, layout};
-use crate::table::{Hasher, Index};
+use crate::table::{Hasher, Index, Met};
 use crate::{AmountMinor, Bic, Currency, ParticipantId, ShardId};
 
 /// The most participants of a cluster: their numbers are 16 bits.
@@ -174,7 +174,7 @@ impl Directory {
 
     fn index(&mut self, position: usize) {
         let hash = Self::hash(self.participants[position].bic);
-        self.by_bic.insert(hash, position);
+        self.by_bic.insert(hash, position, |_| Met::Passed);
     }
 }
 

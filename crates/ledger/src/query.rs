@@ -189,19 +189,18 @@ impl Ledger {
             .flat_map(DayBook::messages)
     }
 
-    /// The message of a sender with an identifier, newest day first; the accepted one before refused ones.
+    /// The message of a sender with an identifier, newest day first; of a day the first, as later ones were refused for
+    /// using it again.
     #[must_use]
     pub fn find_message(
         &self,
         sender: ParticipantId,
         id: &crate::Text,
     ) -> Option<(MessageNo, &MessageRecord)> {
-        self.days.iter().rev().find_map(|book| {
-            let accepted = book
-                .messages_with_id(sender, id)
-                .find(|(_, record)| record.refused.is_none());
-            accepted.or_else(|| book.messages_with_id(sender, id).next())
-        })
+        self.days
+            .iter()
+            .rev()
+            .find_map(|book| book.message_with_id(sender, id))
     }
 
     /// Business days within retention, oldest first.
@@ -243,14 +242,9 @@ impl Ledger {
     /// All payments under a key, of any sender in this shard, oldest first.
     #[must_use]
     pub fn payments_with_id(&self, id: PaymentId) -> Vec<PaymentView> {
-        let mut found: Vec<PaymentNo> = self
-            .days
+        self.days
             .iter()
-            .flat_map(|book| book.payments_with_id(book.id_hash(id), id))
-            .collect();
-        found.sort_unstable();
-        found
-            .into_iter()
+            .flat_map(|book| book.all_with_id(id))
             .filter_map(|payment| self.payment(payment))
             .collect()
     }
@@ -339,16 +333,12 @@ impl Ledger {
     ) -> Option<PaymentNo> {
         let content = book.content(payment)?;
         book.payments_with_content(book.content_hash(content), content)
-            .filter(|&other| {
+            .find(|&other| {
                 other < payment
-                    && book
-                        .slot(other)
-                        .is_some_and(|slot| slot.status != PaymentStatus::Refused)
                     && book
                         .message_of(other)
                         .is_some_and(|(_, record)| record.sender == sender)
             })
-            .min()
     }
 
     /// A participant's gross payments that wait, most urgent first, then in order; then its payments that wait for

@@ -199,10 +199,10 @@ impl Ledger {
 
     /// The same message again: the same stored answer, and nothing changes (rule R3).
     fn repeat(&self, sender: ParticipantId, submission: &Submission) -> Option<Reply> {
-        let known = self.days.iter().rev().find_map(|book| {
-            book.messages_with_id(sender, &submission.message_id)
-                .find(|(_, record)| record.digest == submission.digest)
-        });
+        let known =
+            self.days.iter().rev().find_map(|book| {
+                book.same_message(sender, &submission.message_id, submission.digest)
+            });
         if let Some((message, record)) = known {
             return Some(Reply::Repeat {
                 message,
@@ -397,8 +397,7 @@ impl Ledger {
         let mut faults = submission.faults.union(more);
         let book = self.days.back().expect("a business day is open");
         if book
-            .messages_with_id(sender, &submission.message_id)
-            .next()
+            .message_with_id(sender, &submission.message_id)
             .is_some()
         {
             faults.insert(Reason::MessageDuplicate);
@@ -586,6 +585,7 @@ impl Ledger {
                     .rotate_left(31)
                     ^ refused.map_or(0, |reason| u64::from(reason.rank()) + 1);
                 book.push_payment(
+                    sender,
                     slot,
                     payment.id,
                     payment.content_digest,

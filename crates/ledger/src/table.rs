@@ -121,8 +121,19 @@ const SEGMENT_COUNT: usize = 256;
 /// Slots of a new segment.
 const SEGMENT_SLOTS_MIN: usize = 16;
 
+/// What becomes of a position already there when another with the same hash comes.
+pub(crate) enum Met {
+    /// Both stay: their keys differ, or both are asked for.
+    Passed,
+    /// It stands for the new one too.
+    Kept,
+    /// The new one takes its place.
+    Replaced,
+}
+
 /// Finds positions in a table by a hash of their key. It keeps no keys: the table that it indexes compares them. Several
-/// positions may have one key; iteration over the whole does not exist, so hash order never shows.
+/// positions may have one key, but no number that a sender chooses: each walks past all before it. Iteration over the
+/// whole does not exist, so hash order never shows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
     segments: Vec<Segment>,
@@ -153,7 +164,7 @@ impl Index {
                 }
                 at = at.wrapping_add(1);
                 if slot >> 32 == tag {
-                    return Some((slot & 0xFFFF_FFFF) as usize - 1);
+                    return Some(Self::position_of(slot));
                 }
             }
         })
@@ -170,12 +181,17 @@ impl Index {
             .unwrap_or(0)
     }
 
-    /// Adds a position under its key's hash.
+    /// Adds a position under its key's hash; `meet` is asked about those that may have the same key.
     ///
     /// # Panics
     /// When the table has 2^32 - 1 positions: a business day of one shard ends long before.
     #[inline]
-    pub(crate) fn insert(&mut self, hash: u64, position: usize) {
+    pub(crate) fn insert(
+        &mut self,
+        hash: u64,
+        position: usize,
+        mut meet: impl FnMut(usize) -> Met,
+    ) {
         if self.segments.is_empty() {
             self.segments = vec![Segment::default(); SEGMENT_COUNT];
         }
@@ -189,8 +205,25 @@ impl Index {
                 Self::place(&mut segment.slots, slot);
             }
         }
-        let slot = Self::tag_of(hash) << 32 | u64::from(value);
-        Self::place(&mut segment.slots, slot);
+        let tag = Self::tag_of(hash);
+        let new = tag << 32 | u64::from(value);
+        let mask = segment.slots.len() - 1;
+        let mut at = Self::place_of(tag, segment.slots.len());
+        while segment.slots[at] != 0 {
+            let slot = segment.slots[at];
+            if slot >> 32 == tag {
+                match meet(Self::position_of(slot)) {
+                    Met::Passed => {}
+                    Met::Kept => return,
+                    Met::Replaced => {
+                        segment.slots[at] = new;
+                        return;
+                    }
+                }
+            }
+            at = (at + 1) & mask;
+        }
+        segment.slots[at] = new;
         segment.used += 1;
     }
 
@@ -214,6 +247,12 @@ impl Index {
     #[inline]
     const fn segment_of(hash: u64) -> usize {
         (hash >> 56) as usize
+    }
+
+    /// The position in a slot that is not free.
+    #[inline]
+    const fn position_of(slot: u64) -> usize {
+        (slot & 0xFFFF_FFFF) as usize - 1
     }
 
     #[inline]
@@ -253,7 +292,7 @@ impl Hasher {
 
 #[cfg(test)]
 mod tests {
-    use super::{CHUNK_LEN, Chunked, Hasher, Index};
+    use super::{CHUNK_LEN, Chunked, Hasher, Index, Met};
 
     #[test]
     fn chunked_reads_what_was_pushed() {
@@ -289,7 +328,7 @@ mod tests {
         let hash = |position: usize| hasher.hash(keys[position], 3);
         let mut index = Index::default();
         for position in 0..keys.len() {
-            index.insert(hash(position), position);
+            index.insert(hash(position), position, |_| Met::Passed);
         }
         for (position, &key) in keys.iter().enumerate() {
             let found: Vec<usize> = index
@@ -305,5 +344,16 @@ mod tests {
                 .count(),
             0
         );
+    }
+
+    #[test]
+    fn a_key_that_is_kept_or_replaced_takes_one_slot() {
+        let (mut kept, mut replaced) = (Index::default(), Index::default());
+        for position in 0..10_000 {
+            kept.insert(42, position, |_| Met::Kept);
+            replaced.insert(42, position, |_| Met::Replaced);
+        }
+        assert_eq!(kept.find(42).collect::<Vec<_>>(), [0]);
+        assert_eq!(replaced.find(42).collect::<Vec<_>>(), [9999]);
     }
 }

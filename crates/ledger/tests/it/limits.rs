@@ -1,14 +1,16 @@
 //! Numbers at their ends, and settings at theirs.
 
+use clearspan_ledger::day::PaymentStatus;
 use clearspan_ledger::directory::{AccountTerms, NetUnit, ParticipantTerms};
 use clearspan_ledger::entry::{AdminCommand, Command, CycleCommand, Genesis};
 use clearspan_ledger::message::{Class, MessageKind, OriginalPayment, Settlement, Submission};
 use clearspan_ledger::stream::ItemBody;
 use clearspan_ledger::{
-    AdminRefusal, AmountMinor, CycleNumber, HELD_MAX_BYTES, HELD_MAX_MESSAGES, Reason, Reply,
-    ShardId, Text,
+    AdminRefusal, AmountMinor, CycleNumber, HELD_MAX_BYTES, HELD_MAX_MESSAGES, Ledger, PaymentId,
+    PaymentNo, Reason, Reply, ShardId, Text,
 };
 
+use crate::bytes::{read, write};
 use crate::cluster::{Cluster, genesis};
 use crate::make::{date, gross, message, net, payment};
 use crate::script::{amount, bic, eur};
@@ -475,4 +477,49 @@ fn a_movement_made_before_the_first_day_is_not_made_again_after_it() {
         cluster.pump();
     }
     assert_eq!(cluster.balance(bic("A"), eur()), 1000);
+}
+
+#[test]
+fn one_key_and_one_content_used_over_and_over_stay_findable() {
+    let mut cluster = Cluster::new(&genesis(1));
+    for name in ["A", "B", "C"] {
+        add(&mut cluster, name, 0, false, 0);
+    }
+    cluster.expect_done(AdminCommand::OpenDay { date: date(0) });
+    let one = |key: &str, minor| {
+        let mut record = payment(key, "C", minor, eur(), date(0));
+        record.content_digest = 7;
+        record
+    };
+    // Of each sender: refused twice, accepted, refused as a duplicate; then the same content under another key.
+    for sender in ["A", "B"] {
+        for (at, (key, minor)) in [("k", 0), ("k", 0), ("k", 5), ("k", 5), (sender, 5)]
+            .into_iter()
+            .enumerate()
+        {
+            let message = net(sender, &format!("{sender}{at}"), vec![one(key, minor)]);
+            cluster.apply(shard(0), Command::Submit(message));
+        }
+    }
+    let ledger = cluster.ledger(shard(0));
+    let key = PaymentId::of_transaction("k");
+    let restored: Ledger = read(&write(ledger)).expect("it reads back");
+    for ledger in [ledger, &restored] {
+        let all = ledger.payments_with_id(key);
+        let statuses: Vec<_> = all.iter().map(|view| view.status).collect();
+        use PaymentStatus::{Netting, Refused};
+        let each = [Refused, Refused, Netting, Refused];
+        assert_eq!(statuses, [each, each].concat());
+        for (sender, base) in [("A", 0), ("B", 5)] {
+            let sender = ledger.directory().find(bic(sender)).expect("there");
+            let accepted = PaymentNo::new(base + 2);
+            assert_eq!(ledger.find_payment(sender, key), Some(accepted));
+            let again = ledger.payment(PaymentNo::new(base + 4)).expect("there");
+            assert_eq!(again.same_content_as, Some(accepted));
+            assert_eq!(
+                ledger.payment(accepted).expect("there").same_content_as,
+                None
+            );
+        }
+    }
 }
