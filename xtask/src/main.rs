@@ -1,3 +1,50 @@
-//! Automation of the repository: `cargo xtask ci | tidy`.
+//! Automation of the repository: `cargo xtask ci | tidy | golden`.
 
-fn main() {}
+#![forbid(unsafe_code)]
+
+mod ci;
+mod golden;
+mod reference;
+mod run;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask ci [STEP…]    the gates, all or those named: fmt test clippy docs tidy example deny
+cargo xtask tidy          fails when generated documents differ from the code, or a link or citation leads nowhere
+cargo xtask tidy --write  writes the generated documents
+cargo xtask golden        writes golden files of layouts; refuses to change one that is committed";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match words[..] {
+        ["ci", ref steps @ ..] => ci::run(steps),
+        ["tidy"] => tidy::run(false),
+        ["tidy", "--write"] => tidy::run(true),
+        ["golden"] => golden::run(),
+        ["help" | "--help" | "-h"] => {
+            println!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The repository.
+fn root() -> PathBuf {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask).to_owned()
+}

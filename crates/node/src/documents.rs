@@ -24,6 +24,7 @@ mod notice;
 mod report;
 mod statement;
 mod status;
+mod sweep;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -40,6 +41,7 @@ use clearspan_ledger::{
 
 pub use cache::{Cache, PACKAGES_MAX_BYTES};
 pub(crate) use statement::{Kind, movements};
+pub use sweep::SWEEPS_MAX_BYTES;
 
 /// Where state and packages come from: this node's replicas.
 pub trait View {
@@ -398,30 +400,37 @@ impl<'a, V: View> Documents<'a, V> {
         shard: ShardId,
         message: MessageNo,
     ) -> Result<Arc<Submission>, DocumentError> {
-        self.cache.package((shard, message), || {
-            let mut submission = self
-                .view
-                .package(shard, message)
-                .map_err(|e| DocumentError::Package {
-                    shard,
-                    message,
-                    source: Box::new(e),
-                })?
-                .ok_or(DocumentError::Missing {
-                    what: "package",
-                    shard,
-                    number: message.get(),
-                })?;
-            submission.heap =
-                clearspan_codec::heap::unpack(&submission.heap).map_err(|source| {
-                    DocumentError::Heap {
-                        shard,
-                        message,
-                        source,
-                    }
-                })?;
-            Ok(submission)
-        })
+        self.cache
+            .package((shard, message), || self.read_package(shard, message))
+    }
+
+    /// The same past the cache.
+    fn read_package(
+        &self,
+        shard: ShardId,
+        message: MessageNo,
+    ) -> Result<Submission, DocumentError> {
+        let mut submission = self
+            .view
+            .package(shard, message)
+            .map_err(|e| DocumentError::Package {
+                shard,
+                message,
+                source: Box::new(e),
+            })?
+            .ok_or(DocumentError::Missing {
+                what: "package",
+                shard,
+                number: message.get(),
+            })?;
+        submission.heap = clearspan_codec::heap::unpack(&submission.heap).map_err(|source| {
+            DocumentError::Heap {
+                shard,
+                message,
+                source,
+            }
+        })?;
+        Ok(submission)
     }
 
     fn cycle_record(

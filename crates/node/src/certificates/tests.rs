@@ -26,7 +26,7 @@ fn date(text: &str) -> BusinessDate {
 fn two_days(root: &Path, net_unit: NetUnit) -> Cluster {
     let mut cluster = Cluster::new(net_unit);
     for code in [ALFA, BETA, GAMM] {
-        cluster.fund(code, "EUR", 100_00);
+        cluster.fund(code, "EUR", 10_000);
     }
     cluster.fund(ALFA, "JPY", 500);
     cluster.open_day(DAY);

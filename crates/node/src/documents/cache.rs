@@ -1,6 +1,7 @@
-//! What forming documents keeps between documents: a few unpacked packages, and cycles' payments by receiver.
+//! What forming documents keeps between documents: a few unpacked packages, cycles' payments by receiver, and what was
+//! copied out of a cycle's packages for the receivers whose turn it is.
 //!
-//! Both are functions of what never changes (a package; the payments that a cycle settled), so a cache outlives the views
+//! All are functions of what never changes (a package; the payments that a cycle settled), so a cache outlives the views
 //! it was filled from. It belongs to one cluster's state.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -11,6 +12,7 @@ use clearspan_ledger::query::CycleCredits;
 use clearspan_ledger::{CycleNumber, Ledger, MessageNo, ShardId};
 
 use super::DocumentError;
+use super::sweep::{SWEEPS_KEPT, Sweep};
 
 /// The most bytes of unpacked packages kept: a few dozen packages of 5000 payments.
 pub const PACKAGES_MAX_BYTES: usize = 128 << 20;
@@ -25,7 +27,11 @@ type CreditsKey = (CycleNumber, ShardId);
 pub struct Cache {
     packages: Mutex<Packages>,
     credits: Mutex<BTreeMap<CreditsKey, Arc<OnceLock<CycleCredits>>>>,
+    sweeps: Mutex<BTreeMap<CreditsKey, Sweeps>>,
 }
+
+/// The newest last. Held while a pass runs: whoever waits most likely needs just that pass.
+type Sweeps = Arc<Mutex<VecDeque<Arc<Sweep>>>>;
 
 /// Least recently used first.
 #[derive(Debug, Default)]
@@ -73,6 +79,41 @@ impl Cache {
         };
         cell.get_or_init(|| ledger.cycle_credits(cycle));
         cell
+    }
+
+    /// A pass that has what is asked for, made when there is none.
+    pub(super) fn sweep(
+        &self,
+        key: CreditsKey,
+        shards: u16,
+        has: impl Fn(&Sweep) -> bool,
+        make: impl FnOnce() -> Result<Sweep, DocumentError>,
+    ) -> Result<Arc<Sweep>, DocumentError> {
+        let of_key = {
+            let mut sweeps = lock(&self.sweeps);
+            let of_key = Arc::clone(sweeps.entry(key).or_default());
+            // One cycle's shards share the memory; an older cycle makes room for a newer one, and the other way round.
+            while sweeps.len() > usize::from(shards.max(1)) {
+                let other = sweeps.keys().find(|(cycle, _)| *cycle != key.0).copied();
+                let Some(other) = other.or_else(|| sweeps.keys().find(|k| **k != key).copied())
+                else {
+                    break;
+                };
+                sweeps.remove(&other);
+            }
+            of_key
+        };
+        let mut kept = lock(&of_key);
+        if let Some(found) = kept.iter().find(|sweep| has(sweep)) {
+            return Ok(Arc::clone(found));
+        }
+        // Room first, so that no more than the passes that are kept are in memory.
+        while kept.len() >= SWEEPS_KEPT {
+            kept.pop_front();
+        }
+        let made = Arc::new(make()?);
+        kept.push_back(Arc::clone(&made));
+        Ok(made)
     }
 }
 

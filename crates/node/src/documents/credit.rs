@@ -1,5 +1,6 @@
 //! camt.054 and pacs.029: what reached an account, and a cycle's net result.
 
+use clearspan_iso20022::read::heap::transaction_ids;
 use clearspan_iso20022::write::{
     Account, BankCode, Direction, Entry, EntryDetail, NetMovement, NettingResult, Notification,
     Page, Totals, netting_result, notification,
@@ -13,7 +14,7 @@ use clearspan_ledger::{
     AmountMinor, Currency, CycleNumber, Ledger, PaymentId, PaymentNo, ShardId, Text,
 };
 
-use super::forward::Forwards;
+use super::forward::{Forms, Forwards};
 use super::status::{Names, body, check, finality};
 use super::{DocumentError, Documents, Found, Sheaf, View, Wanted, account_id};
 
@@ -85,13 +86,13 @@ impl<'a, V: View> Documents<'a, V> {
         };
         self.notify(sheaf, found, advice.currency, Page::ONLY, entry)?;
         if wanted == Wanted::All {
-            let mut forwards = Forwards::new(view.date, Some(advice.currency), found.bic);
-            forwards.add(
-                &package,
-                (shard, advice.message, view.position),
-                (sender, advice.amount),
-            )?;
-            forwards.add_to(sheaf)?;
+            let place = (shard, advice.message, view.position);
+            let mut forms = Forms::default();
+            let form = forms.place(&package, place, sender)?;
+            let mut forwards = Forwards::new(view.date, advice.currency, found.bic);
+            let bytes = body(&package, shard, advice.message, view.position)?;
+            forwards.add(form, bytes, advice.amount);
+            forwards.add_to(sheaf, &forms)?;
         }
         Ok(())
     }
@@ -196,7 +197,44 @@ impl<'a, V: View> Documents<'a, V> {
         if start == 0 && end == all.len() {
             check("sum", found, minor, sum)?;
         }
-        let names = self.transaction_names(from, &payments)?;
+        // What a payment without UETR is called stands in its bytes, which a forward needs as well.
+        let unnamed = |payment: &CyclePayment| matches!(payment.id, PaymentId::Transaction(_));
+        let sweep = match (credits.get(), place) {
+            (Some(credits), Some(place))
+                if wanted == Wanted::All || payments.iter().any(unnamed) =>
+            {
+                Some(self.cache.sweep(
+                    (cycle, from),
+                    self.view.shards(),
+                    |sweep| sweep.list(found.participant, place).is_some(),
+                    || self.sweep(cycle, from, found.participant, credits),
+                )?)
+            }
+            _ => None,
+        };
+        let bodies = sweep
+            .as_ref()
+            .zip(place)
+            .and_then(|(sweep, place)| sweep.list(found.participant, place));
+        let body_of = |at: usize, payment: &CyclePayment| {
+            bodies
+                .and_then(|bodies| bodies.get(at))
+                .ok_or(DocumentError::Body {
+                    shard: from,
+                    message: payment.message,
+                    position: payment.position,
+                })
+        };
+        let mut names: Vec<(PaymentNo, String)> = Vec::new();
+        for (at, payment) in (start..)
+            .zip(&payments)
+            .filter(|(_, payment)| unnamed(payment))
+        {
+            let ids = Names::from_ids(transaction_ids(body_of(at, payment)?.1));
+            if let Some(name) = ids.transaction() {
+                names.push((payment.payment, name.to_owned()));
+            }
+        }
         let directory = found.ledger.directory();
         let details = payments.iter().map(|payment| EntryDetail {
             message_id: None,
@@ -233,37 +271,15 @@ impl<'a, V: View> Documents<'a, V> {
             last: end == all.len(),
         };
         self.notify(sheaf, found, currency, shown, entry)?;
-        if wanted == Wanted::All {
-            self.forward_page(sheaf, found, (from, currency), posted.date, &payments)?;
+        if let (Wanted::All, Some(sweep)) = (wanted, &sweep) {
+            let mut forwards = Forwards::new(posted.date, currency, found.bic);
+            for (at, payment) in (start..).zip(&payments) {
+                let (form, bytes) = body_of(at, payment)?;
+                forwards.add(form, bytes, payment.amount);
+            }
+            forwards.add_to(sheaf, &sweep.forms)?;
         }
         Ok(())
-    }
-
-    fn forward_page(
-        &self,
-        sheaf: &mut Sheaf<'_>,
-        found: &Found<'_>,
-        (from, currency): (ShardId, Currency),
-        date: clearspan_ledger::BusinessDate,
-        payments: &[CyclePayment],
-    ) -> Result<(), DocumentError> {
-        let directory = found.ledger.directory();
-        let mut forwards = Forwards::new(date, Some(currency), found.bic);
-        // Payments ascend, so those of one message stand together and its package is unpacked once.
-        for of_message in payments.chunk_by(|a, b| a.message == b.message) {
-            let Some(first) = of_message.first() else {
-                continue;
-            };
-            let package = self.package(from, first.message)?;
-            for payment in of_message {
-                forwards.add(
-                    &package,
-                    (from, payment.message, payment.position),
-                    (directory.bic(payment.sender), payment.amount),
-                )?;
-            }
-        }
-        forwards.add_to(sheaf)
     }
 
     /// What payments without UETR are called, ascending by payment.

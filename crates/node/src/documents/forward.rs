@@ -11,76 +11,38 @@ use clearspan_ledger::{AmountMinor, Bic, BusinessDate, Currency, MessageNo, Shar
 use super::status::body;
 use super::{DocumentError, Documents, Sheaf, View, definition_name};
 
-/// Payments to forward, gathered by what can stand in one message: one sender, one definition, the same namespaces and
-/// the same group-level parts. Bytes are copied out, so that no package is held.
-pub(super) struct Forwards {
-    date: BusinessDate,
-    currency: Option<Currency>,
-    receiver: Bic,
+/// A payment by its place in a package.
+pub(super) type Place = (ShardId, MessageNo, u32);
+
+/// Forms of messages: what must be equal for two payments to stand in one message, that is sender, definition,
+/// namespaces and group-level parts.
+#[derive(Debug, Default)]
+pub(super) struct Forms {
     by_key: BTreeMap<Vec<u8>, usize>,
-    /// In the order of their first payment.
-    groups: Vec<Group>,
-    /// The message of the last payment and its group.
-    last: Option<((ShardId, MessageNo), usize)>,
+    forms: Vec<Form>,
 }
 
-struct Group {
+#[derive(Debug)]
+struct Form {
     definition: Definition,
     sender: Bic,
-    /// The beginning of the first package's heap: what surrounded its transactions.
+    /// The beginning of a package's heap: what surrounded its transactions. All packages of a form give equal messages.
     context: Vec<u8>,
-    transactions: Vec<u8>,
-    count: u64,
-    minor: u128,
-    first: (ShardId, MessageNo, u32),
+    first: Place,
 }
 
-impl Forwards {
-    pub(super) const fn new(date: BusinessDate, currency: Option<Currency>, receiver: Bic) -> Self {
-        Self {
-            date,
-            currency,
-            receiver,
-            by_key: BTreeMap::new(),
-            groups: Vec::new(),
-            last: None,
-        }
-    }
-
-    pub(super) fn add(
+impl Forms {
+    /// The place of a package's form.
+    pub(super) fn place(
         &mut self,
         package: &Submission,
-        (shard, message, position): (ShardId, MessageNo, u32),
-        (sender, amount): (Bic, AmountMinor),
-    ) -> Result<(), DocumentError> {
-        let bytes = body(package, shard, message, position)?;
-        let at = match self.last {
-            Some((known, at)) if known == (shard, message) => at,
-            _ => self.group_of(package, (shard, message, position), sender)?,
-        };
-        self.last = Some(((shard, message), at));
-        if let Some(group) = self.groups.get_mut(at) {
-            group.transactions.extend_from_slice(bytes);
-            group.count += 1;
-            group.minor += u128::from(amount.minor());
-        }
-        Ok(())
-    }
-
-    fn group_of(
-        &mut self,
-        package: &Submission,
-        first: (ShardId, MessageNo, u32),
+        first: Place,
         sender: Bic,
     ) -> Result<usize, DocumentError> {
-        let (shard, message, position) = first;
-        let context = heap_context(&package.heap).ok_or(DocumentError::Body {
-            shard,
-            message,
-            position,
-        })?;
+        let context = heap_context(&package.heap).ok_or_else(|| no_body(first))?;
         // Parts end with a byte that none of them holds, so that different parts never make equal keys.
         let mut key = sender.as_bytes().to_vec();
+        key.push(package.kind as u8);
         key.extend_from_slice(context.namespace.as_bytes());
         key.push(0);
         key.extend_from_slice(context.prefix.as_bytes());
@@ -94,43 +56,91 @@ impl Forwards {
             key.push(0);
             key.push(u8::from(context.group_part(local).is_some()));
         }
-        let at = *self.by_key.entry(key).or_insert(self.groups.len());
-        if at == self.groups.len() {
-            self.groups.push(Group {
+        let at = *self.by_key.entry(key).or_insert(self.forms.len());
+        if at == self.forms.len() {
+            self.forms.push(Form {
                 definition: Definition {
                     kind: package.kind,
                     version: package.version,
                 },
                 sender,
                 context: package.heap.get(..context.len).unwrap_or_default().to_vec(),
-                transactions: Vec::new(),
-                count: 0,
-                minor: 0,
                 first,
             });
         }
         Ok(at)
     }
+}
+
+fn no_body((shard, message, position): Place) -> DocumentError {
+    DocumentError::Body {
+        shard,
+        message,
+        position,
+    }
+}
+
+/// Payments to forward to one receiver, by form.
+pub(super) struct Forwards {
+    date: BusinessDate,
+    currency: Currency,
+    receiver: Bic,
+    /// In the order of their first payment; a page has few forms, so they are searched from the last used.
+    groups: Vec<Group>,
+}
+
+struct Group {
+    form: usize,
+    transactions: Vec<u8>,
+    count: u64,
+    minor: u128,
+}
+
+impl Forwards {
+    pub(super) const fn new(date: BusinessDate, currency: Currency, receiver: Bic) -> Self {
+        Self {
+            date,
+            currency,
+            receiver,
+            groups: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, form: usize, body: &[u8], amount: AmountMinor) {
+        let at = self
+            .groups
+            .iter()
+            .rposition(|group| group.form == form)
+            .unwrap_or_else(|| {
+                self.groups.push(Group {
+                    form,
+                    transactions: Vec::new(),
+                    count: 0,
+                    minor: 0,
+                });
+                self.groups.len() - 1
+            });
+        let group = &mut self.groups[at];
+        group.transactions.extend_from_slice(body);
+        group.count += 1;
+        group.minor += u128::from(amount.minor());
+    }
 
     /// One message for each group.
-    pub(super) fn add_to(&self, sheaf: &mut Sheaf<'_>) -> Result<(), DocumentError> {
+    pub(super) fn add_to(&self, sheaf: &mut Sheaf<'_>, forms: &Forms) -> Result<(), DocumentError> {
         for group in &self.groups {
-            let (shard, message, position) = group.first;
-            let context = heap_context(&group.context).ok_or(DocumentError::Body {
-                shard,
-                message,
-                position,
-            })?;
+            let form = &forms.forms[group.form];
+            let context = heap_context(&form.context).ok_or_else(|| no_body(form.first))?;
             let header = ForwardGroup {
-                definition: group.definition,
+                definition: form.definition,
                 count: group.count,
-                total: self.currency.map(|currency| (group.minor, currency)),
+                total: Some((group.minor, self.currency)),
                 date: Some(self.date),
-                sender: group.sender,
+                sender: form.sender,
                 receiver: self.receiver,
             };
-            sheaf.add(definition_name(group.definition), |out, head| {
-                out.reserve(group.transactions.len() + group.context.len() + 2048);
+            sheaf.add(definition_name(form.definition), |out, head| {
+                out.reserve(group.transactions.len() + form.context.len() + 2048);
                 forward(
                     out,
                     head,
@@ -154,11 +164,8 @@ impl<V: View> Documents<'_, V> {
     ) -> Result<(), DocumentError> {
         let package = self.package(from, notice.request)?;
         let bytes = body(&package, from, notice.request, notice.position)?;
-        let context = heap_context(&package.heap).ok_or(DocumentError::Body {
-            shard: from,
-            message: notice.request,
-            position: notice.position,
-        })?;
+        let context = heap_context(&package.heap)
+            .ok_or_else(|| no_body((from, notice.request, notice.position)))?;
         let definition = Definition {
             kind: MessageKind::Cancellation,
             version: package.version,

@@ -112,7 +112,7 @@ impl Cluster {
     pub(crate) fn funded() -> Self {
         let mut cluster = Self::new(NetUnit::Payment);
         for code in [ALFA, BETA, GAMM] {
-            cluster.fund(code, "EUR", 100_00);
+            cluster.fund(code, "EUR", 10_000);
         }
         cluster.open_day("2026-11-30");
         cluster

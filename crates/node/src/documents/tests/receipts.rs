@@ -158,7 +158,7 @@ fn a_cycle_tells_each_sender_what_became_of_its_message() {
     assert!(texts(part, "AddtlInf")[0].starts_with("CYCLE-1, final at 0:"));
 
     // With more money the rest follows in the next cycle; the receipt of the first one stays what it was.
-    cluster.fund(ALFA, "EUR", 100_00);
+    cluster.fund(ALFA, "EUR", 10_000);
     cluster.cycle();
     let told = cluster.all(ALFA, "pacs.002");
     let rest = told.last().expect("a receipt");

@@ -40,7 +40,7 @@ fn later_events_change_no_document() {
     cluster.cycle();
     cluster.send(BETA, &give_back("B-3", 1, BETA, ALFA, "25.00"));
     cluster.send(BETA, &give_back("B-4", 1, BETA, ALFA, "50.00"));
-    cluster.fund(ALFA, "EUR", 600_00);
+    cluster.fund(ALFA, "EUR", 60_000);
     // The same message again is no new item; other content under its identifier is refused.
     cluster.send(ALFA, &first);
     cluster.send(ALFA, &first.replace("60.00", "61.00"));
