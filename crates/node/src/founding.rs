@@ -40,6 +40,7 @@ const COORDINATOR: ShardId = ShardId::new(0);
 /// # Errors
 /// [`FoundingError::Contradiction`] when something that is fixed differs.
 pub fn found(engine: &Engine, settings: &Settings) -> Result<(), FoundingError> {
+    engine.catch_up(COORDINATOR)?;
     let founded = engine.with_ledger(COORDINATOR, |ledger| ledger.genesis().cloned());
     let genesis = match founded {
         Some(genesis) => {
@@ -67,6 +68,7 @@ pub fn found(engine: &Engine, settings: &Settings) -> Result<(), FoundingError> 
         },
     };
     for shard in (0..settings.shards).map(ShardId::new) {
+        engine.catch_up(shard)?;
         if engine.with_ledger(shard, |ledger| ledger.genesis().is_none()) {
             execute(engine, shard, &Command::Genesis(Genesis { shard, ..genesis.clone() }), || "found the cluster".to_owned())?;
         }

@@ -4,6 +4,7 @@
 
 pub mod certificates;
 pub mod clock;
+pub mod cluster;
 pub mod day;
 pub mod documents;
 pub mod engine;
@@ -11,6 +12,7 @@ pub mod founding;
 pub mod gateway;
 pub mod history;
 pub mod inbox;
+pub mod links;
 pub mod outbox;
 pub mod settings;
 pub mod summary;

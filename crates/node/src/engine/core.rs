@@ -1,27 +1,38 @@
 //! The core thread: steps every shard's replica, applies what is committed, and carries messages between the shards.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
 use clearspan_ledger::entry::Command;
-use clearspan_ledger::{MessageNo, Outcome, Reply, ShardId};
+use clearspan_ledger::{Ledger, LogIndex, MessageNo, Outcome, Reply, ShardId, Timestamp};
 use clearspan_replica::{
-    Action, Committed, CommittedBody, Correlation, Event, Persist, Proposal, Replica, SnapshotMark,
+    Action, Committed, CommittedBody, Correlation, DropReason, Event, MemberId, Persist, Proposal,
+    Replica, Role, SnapshotMark,
 };
-use clearspan_storage::crash_point;
+use clearspan_storage::{crash_point, stop};
 use crossbeam_channel::{Receiver, Sender, bounded, never, select, unbounded};
 
 use super::apply::apply_entry;
 use super::log_writer::LogTask;
 use super::package_writer::PackageTask;
+use super::group::Group;
+use super::peers::{PeerFrame, Peers};
 use super::recover::Recovered;
 use super::shared::{ShardState, Shared};
+use super::snapshotter::{SnapshotTask, Snapshotter};
 use super::{
-    EngineError, EngineOptions, ProposeError, Request, log_writer, package_writer, snapshotter,
+    EngineError, EngineOptions, Inlet, ProposeError, Replier, Request, log_writer, package_writer,
 };
+use pump::Link;
+use route::{Origin, Pending};
+
+mod catch_up;
+mod lead;
+mod pump;
+mod route;
 
 /// What reaches the core besides proposals.
 #[derive(Debug)]
@@ -36,8 +47,33 @@ pub(crate) enum CoreEvent {
     WhenQuiet(Sender<()>),
     /// Take a snapshot of every shard, answer when all stand.
     SnapshotAll(Sender<()>),
+    /// A node has said something.
+    Frame(MemberId, PeerFrame),
+    /// Something for another node.
+    Outgoing(MemberId, PeerFrame),
+    /// A node can be reached.
+    PeerUp(MemberId),
+    /// A node cannot be reached: what was on its way to it may be lost.
+    PeerDown(MemberId),
+    /// A snapshot that a leader offered is here, durable, with all its packages.
+    SnapshotFetched(ShardId, SnapshotMark, Box<Ledger>),
+    /// The leader's word on how far this node must have applied before it may answer a read of a shard.
+    ReadIndex(ShardId, Sender<Result<u64, ProposeError>>),
+    /// How the shards stand.
+    Status(Sender<Vec<ShardStatus>>),
     /// End.
     Stop,
+}
+
+/// How one shard stands on this node.
+#[derive(Clone, Debug)]
+pub struct ShardStatus {
+    /// The shard.
+    pub shard: ShardId,
+    /// Its replica's own numbers.
+    pub replica: clearspan_replica::Status,
+    /// Proposals of this node without an outcome.
+    pub waiting: usize,
 }
 
 /// Proposed and not yet applied bytes above which bulk waits outside: below the replica's own limit, so that it never
@@ -45,6 +81,8 @@ pub(crate) enum CoreEvent {
 const IN_FLIGHT_MAX_BYTES: usize = 32 << 20;
 /// Bulk bytes taken up per turn, so that urgent entries never wait for more than one such chunk.
 const TURN_MAX_BYTES: usize = 1 << 20;
+/// Events taken up per turn.
+const TURN_MAX_EVENTS: usize = 1024;
 /// Urgent proposals taken up per turn.
 const TURN_MAX_URGENT: usize = 256;
 /// Messages between shards per entry.
@@ -56,6 +94,9 @@ const PACKAGES_WAITING_MAX: usize = 4096;
 /// The longest the core sleeps: timers are due no later than this after their time.
 const IDLE_WAIT: Duration = Duration::from_millis(20);
 
+/// A beat of the replicas' clock. Elections take 20 and more of them.
+const TICK_NS: u64 = 50_000_000;
+
 pub(crate) type Started = (Vec<JoinHandle<()>>, Sender<CoreEvent>, Arc<Shared>);
 
 /// Starts the core and its helpers' threads.
@@ -64,6 +105,8 @@ pub(crate) fn start(
     options: EngineOptions,
     urgent: Receiver<Request>,
     bulk: Receiver<Request>,
+    group: Group,
+    connect: impl FnOnce(Inlet) -> Box<dyn Peers>,
 ) -> Result<Started, EngineError> {
     let Recovered {
         data,
@@ -79,6 +122,7 @@ pub(crate) fn start(
     let (log_tasks, log_queue) = bounded(LOG_WAITING_MAX);
     let (package_tasks, package_queue) = bounded(PACKAGES_WAITING_MAX);
     let (snapshot_tasks, snapshot_queue) = unbounded();
+    let peers = connect(Inlet(events.clone()));
     let mut threads = Vec::new();
     let spawn = |name: &str, body: Box<dyn FnOnce() + Send>| {
         std::thread::Builder::new()
@@ -94,8 +138,14 @@ pub(crate) fn start(
         shards: (0..)
             .map(ShardId::new)
             .zip(replicas)
-            .map(|(id, replica)| Shard::new(id, replica))
+            .map(|(id, replica)| Shard::new(id, replica, &group))
             .collect(),
+        group,
+        peers,
+        up: BTreeSet::new(),
+        forwarded: BTreeMap::new(),
+        reads: BTreeMap::new(),
+        next_tick: shared.clock.now(),
         shared: shared.clone(),
         log: log_tasks,
         packages: package_tasks.clone(),
@@ -121,16 +171,14 @@ pub(crate) fn start(
     let body: Box<dyn FnOnce() + Send> =
         Box::new(move || package_writer::run(&helper_shared, &package_queue));
     threads.push(spawn("packages", body).map_err(EngineError::Thread)?);
-    let (helper_shared, helper_events) = (shared.clone(), events.clone());
-    let body: Box<dyn FnOnce() + Send> = Box::new(move || {
-        snapshotter::run(
-            &helper_shared,
-            &snapshots,
-            &snapshot_queue,
-            &package_tasks,
-            &helper_events,
-        );
-    });
+    let snapshotter = Snapshotter {
+        shared: shared.clone(),
+        snapshots,
+        packages: package_tasks,
+        core: events.clone(),
+        serving: None,
+    };
+    let body: Box<dyn FnOnce() + Send> = Box::new(move || snapshotter.run(&snapshot_queue));
     threads.push(spawn("snapshots", body).map_err(EngineError::Thread)?);
     Ok((threads, events, shared))
 }
@@ -140,9 +188,11 @@ struct Shard {
     id: ShardId,
     replica: Replica,
     proposals: Vec<Proposal>,
-    /// Who waits for an outcome; `None` for the core's own proposals.
-    waiting: BTreeMap<Correlation, Waiting>,
-    /// By receiving shard.
+    /// Proposals of this node's replica without an outcome.
+    waiting: BTreeMap<Correlation, Pending>,
+    /// Commands that wait for a leader to be known.
+    parked: VecDeque<Pending>,
+    /// By receiving shard; of meaning while this node leads.
     links: Vec<Link>,
     tick_in_flight: bool,
     since_snapshot_bytes: u64,
@@ -150,47 +200,57 @@ struct Shard {
     /// Index of the snapshot before the newest: the log is kept back to it, so that either can be started from.
     older_snapshot: u64,
     newest_snapshot: u64,
-}
-
-struct Waiting {
-    reply: Option<Sender<Result<Outcome, ProposeError>>>,
-    len_bytes: usize,
-    tick: bool,
-}
-
-/// One channel's progress as far as the core drives it. Lost with the process; repeats are ignored.
-#[derive(Clone, Copy, Default)]
-struct Link {
-    /// Messages below this number were proposed to the receiving shard.
-    sent: u64,
-    /// Confirmations below this number were proposed to the sending shard.
-    confirmed: u64,
+    /// All data members hold the log up to here, as the leader last said: a witness may let it go.
+    held_by_all: u64,
+    /// A snapshot that is being fetched from a leader.
+    fetch: Option<catch_up::Fetch>,
+    /// Members in the order in which they should lead.
+    preference: Vec<MemberId>,
+    /// No hand-over is tried before this time.
+    hand_over_after: Timestamp,
 }
 
 impl Shard {
-    fn new(id: ShardId, replica: Replica) -> Self {
+    fn new(id: ShardId, replica: Replica, group: &Group) -> Self {
         let base = replica.status().base.index;
         Self {
             id,
             replica,
             proposals: Vec::new(),
             waiting: BTreeMap::new(),
+            parked: VecDeque::new(),
             links: Vec::new(),
             tick_in_flight: false,
             since_snapshot_bytes: 0,
             snapshot_running: false,
             older_snapshot: base,
             newest_snapshot: base,
+            held_by_all: 0,
+            fetch: None,
+            preference: group.preference(id),
+            hand_over_after: Timestamp::ZERO,
         }
+    }
+
+    fn leads(&self) -> bool {
+        matches!(self.replica.status().role, Role::Leader)
     }
 }
 
 struct Core {
     shards: Vec<Shard>,
+    group: Group,
+    peers: Box<dyn Peers>,
+    /// Members that can be reached.
+    up: BTreeSet<MemberId>,
+    /// Commands sent to a shard's leader on another node.
+    forwarded: BTreeMap<u64, (MemberId, Pending)>,
+    reads: BTreeMap<Correlation, Sender<Result<u64, ProposeError>>>,
+    next_tick: Timestamp,
     shared: Arc<Shared>,
     log: Sender<LogTask>,
     packages: Sender<PackageTask>,
-    snapshots: Sender<ShardId>,
+    snapshots: Sender<SnapshotTask>,
     snapshot_after_bytes: u64,
     writes: Vec<(clearspan_replica::ShardId, Persist)>,
     next_correlation: u64,
@@ -230,7 +290,7 @@ impl Core {
                 default(IDLE_WAIT) => {}
             }
             let mut stopping = false;
-            while let Ok(event) = events.try_recv() {
+            for event in events.try_iter().take(TURN_MAX_EVENTS) {
                 match event {
                     CoreEvent::Stop => stopping = true,
                     event => self.handle(event),
@@ -248,6 +308,7 @@ impl Core {
                 taken += request.data.len();
                 self.take(request);
             }
+            self.tick();
             self.propose_ticks();
             self.pump();
             self.flush();
@@ -264,7 +325,7 @@ impl Core {
             }
             CoreEvent::SnapshotTaken(shard, mark) => self.snapshot_taken(shard.index(), mark),
             CoreEvent::SnapshotSkipped(shard) => {
-                self.shards[shard.index()].snapshot_running = false
+                self.shards[shard.index()].snapshot_running = false;
             }
             CoreEvent::WhenQuiet(waiter) => self.quiet_waiters.push(waiter),
             CoreEvent::SnapshotAll(waiter) => {
@@ -272,6 +333,27 @@ impl Core {
                 for at in 0..self.shards.len() {
                     self.start_snapshot(at);
                 }
+            }
+            CoreEvent::Frame(from, frame) => self.receive(from, frame),
+            CoreEvent::Outgoing(to, frame) => {
+                // A peer that is gone asks again.
+                let _ = self.peers.send(to, frame);
+            }
+            CoreEvent::PeerUp(member) => {
+                self.up.insert(member);
+            }
+            CoreEvent::PeerDown(member) => self.peer_down(member),
+            CoreEvent::SnapshotFetched(shard, mark, ledger) => {
+                self.snapshot_fetched(shard.index(), &mark, *ledger);
+            }
+            CoreEvent::ReadIndex(shard, reply) => self.read_index(shard.index(), reply),
+            CoreEvent::Status(reply) => {
+                let statuses = self.shards.iter().map(|shard| ShardStatus {
+                    shard: shard.id,
+                    replica: shard.replica.status(),
+                    waiting: shard.waiting.len() + shard.parked.len(),
+                });
+                let _ = reply.send(statuses.collect());
             }
             CoreEvent::Stop => {}
         }
@@ -284,41 +366,22 @@ impl Core {
         }
     }
 
-    fn take(&mut self, request: Request) {
-        self.propose(
-            request.shard.index(),
-            request.data,
-            Some(request.reply),
-            false,
-        );
-    }
-
-    fn propose(
-        &mut self,
-        at: usize,
-        data: Bytes,
-        reply: Option<Sender<Result<Outcome, ProposeError>>>,
-        tick: bool,
-    ) {
-        self.next_correlation += 1;
-        let correlation = Correlation(self.next_correlation);
-        let len_bytes = data.len();
-        self.in_flight_bytes += len_bytes;
-        let shard = &mut self.shards[at];
-        shard.waiting.insert(
-            correlation,
-            Waiting {
-                reply,
-                len_bytes,
-                tick,
-            },
-        );
-        shard.proposals.push(Proposal { data, correlation });
-    }
-
-    fn propose_command(&mut self, at: usize, command: &Command, tick: bool) {
-        let data = clearspan_codec::entry::encode(self.shared.clock.now(), command);
-        self.propose(at, data, None, tick);
+    /// One beat of the replicas' clock, when it is due.
+    fn tick(&mut self) {
+        let now = self.shared.clock.now();
+        if now < self.next_tick {
+            return;
+        }
+        // Beats that were missed are not made up for: a node that stood still must not rush into an election.
+        self.next_tick = now.plus_ns(TICK_NS);
+        for at in 0..self.shards.len() {
+            self.step(at, Event::Tick);
+            self.hand_over(at, now);
+            self.tell_witnesses(at);
+        }
+        self.sweep(now);
+        // Confirmations and messages that found no leader are tried again.
+        self.dirty = true;
     }
 
     /// Gives every shard its proposals, and the log what came of it.
@@ -337,11 +400,20 @@ impl Core {
     }
 
     fn step(&mut self, at: usize, event: Event) {
-        let mut events = vec![event];
-        while let Some(event) = events.pop() {
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
             let now = clearspan_replica::Timestamp::from_ns(self.shared.clock.now().ns());
             for action in self.shards[at].replica.step(event, now) {
                 match action {
+                    Action::Send(messages) => {
+                        let shard = self.shards[at].id;
+                        for message in messages {
+                            let peer = message.to;
+                            if !self.peers.send(peer, PeerFrame::Raft(shard, message)) {
+                                events.push_back(Event::Unreachable { peer });
+                            }
+                        }
+                    }
                     Action::Persist(persist) => {
                         let shard = clearspan_replica::ShardId::new(self.shards[at].id.get());
                         self.writes.push((shard, persist));
@@ -349,13 +421,24 @@ impl Core {
                     Action::Apply(committed) => {
                         let last = committed.last().map_or(0, |entry| entry.position.index);
                         self.apply(at, committed);
-                        events.insert(0, Event::Applied { index: last });
+                        events.push_back(Event::Applied { index: last });
                     }
-                    Action::Dropped {
-                        correlation,
-                        reason,
-                    } => {
-                        self.answer(at, correlation, Err(ProposeError::Dropped(reason)));
+                    Action::InstallSnapshot(mark) => {
+                        let index = mark.position.index;
+                        self.install(at, mark);
+                        events.push_back(Event::Applied { index });
+                    }
+                    Action::Dropped { correlation, reason } => {
+                        if let Some(reply) = self.reads.remove(&correlation) {
+                            let _ = reply.send(Err(ProposeError::Dropped(reason)));
+                        } else {
+                            self.answer(at, correlation, Err(ProposeError::Dropped(reason)));
+                        }
+                    }
+                    Action::ReadReady { correlation, index } => {
+                        if let Some(reply) = self.reads.remove(&correlation) {
+                            let _ = reply.send(Ok(index));
+                        }
                     }
                     Action::CompactLog { to } => {
                         let shard = clearspan_replica::ShardId::new(self.shards[at].id.get());
@@ -365,13 +448,9 @@ impl Core {
                         eprintln!("stopping: shard {}: {reason:?}", self.shards[at].id);
                         std::process::abort();
                     }
-                    // A group of one sends nothing, fetches no snapshot, and is its own leader throughout.
-                    Action::Send(_)
-                    | Action::InstallSnapshot(_)
-                    | Action::BecameLeader { .. }
-                    | Action::LostLeadership { .. }
-                    | Action::LeaderChanged { .. }
-                    | Action::ReadReady { .. } => {}
+                    Action::BecameLeader { .. } => self.became_leader(at),
+                    Action::LostLeadership { .. } => self.shards[at].tick_in_flight = false,
+                    Action::LeaderChanged { .. } => self.unpark(at),
                 }
             }
         }
@@ -420,12 +499,18 @@ impl Core {
                 (None, correlation)
             }
         };
+        self.shards[at].since_snapshot_bytes += data.as_ref().map_or(0, |data| data.len() as u64);
+        if self.group.is_witness() {
+            // A witness holds entries, not their meaning.
+            state.mark.position = entry.position;
+            let index = LogIndex::new(entry.position.index);
+            return (correlation, Outcome { index, reply: Reply::Done, released: Vec::new() });
+        }
         let (time, outcome) = apply_entry(state, entry.position, data.as_ref());
-        if let Some(data) = data {
-            self.shards[at].since_snapshot_bytes += data.len() as u64;
-            if let Reply::Taken { message, .. } = outcome.reply {
-                self.store_package(id, message, data);
-            }
+        if let Some(data) = data
+            && let Reply::Taken { message, .. } = outcome.reply
+        {
+            self.store_package(id, message, data);
         }
         for (message, submission) in &outcome.released {
             let data = clearspan_codec::entry::encode(time, &Command::Submit(submission.clone()));
@@ -439,116 +524,22 @@ impl Core {
         let _ = self.packages.send(PackageTask::Put(shard, message, data));
     }
 
-    fn answer(
-        &mut self,
-        at: usize,
-        correlation: Correlation,
-        outcome: Result<Outcome, ProposeError>,
-    ) {
-        let shard = &mut self.shards[at];
-        if let Some(waiting) = shard.waiting.remove(&correlation) {
-            self.in_flight_bytes -= waiting.len_bytes;
-            if waiting.tick {
-                shard.tick_in_flight = false;
-            }
-            if outcome.is_err() && waiting.reply.is_none() {
-                // A dropped message between shards is sent again from what the shards' states say.
-                for link in self.shards.iter_mut().flat_map(|shard| &mut shard.links) {
-                    *link = Link::default();
-                }
-                self.dirty = true;
-            }
-            if let Some(reply) = waiting.reply {
-                let _ = reply.send(outcome);
-            }
-        }
-    }
-
-    /// An entry that does nothing but let due times pass.
-    fn propose_ticks(&mut self) {
-        let now = self.shared.clock.now();
-        for at in 0..self.shards.len() {
-            let due = self
-                .shared
-                .shard(self.shards[at].id)
-                .ledger
-                .next_timer()
-                .is_some_and(|time| time <= now);
-            if due && !self.shards[at].tick_in_flight {
-                self.shards[at].tick_in_flight = true;
-                self.propose_command(at, &Command::Tick, true);
-            }
-        }
-    }
-
-    /// Carries committed messages to their shards, in order, and confirmations back.
-    fn pump(&mut self) {
-        if !std::mem::take(&mut self.dirty) {
-            return;
-        }
-        for from in 0..self.shards.len() {
-            for to in 0..self.shards.len() {
-                self.pump_link(from, to);
-            }
-        }
-    }
-
-    fn pump_link(&mut self, from: usize, to: usize) {
-        let (sender, receiver) = (self.shards[from].id, self.shards[to].id);
-        loop {
-            let link = self.shards[from].links[to];
-            let (first, messages) = {
-                let state = self.shared.shard(sender);
-                let (_, end) = state.ledger.outbound_range(receiver);
-                if link.sent >= end {
-                    break;
-                }
-                state
-                    .ledger
-                    .outbound(receiver, link.sent, DELIVER_MAX_MESSAGES)
-            };
-            if messages.is_empty() {
-                break;
-            }
-            self.shards[from].links[to].sent = first + messages.len() as u64;
-            self.propose_command(
-                to,
-                &Command::Deliver {
-                    from: sender,
-                    first,
-                    messages,
-                },
-                false,
-            );
-        }
-        let applied = self.shared.shard(receiver).ledger.inbound_next(sender);
-        let (first, _) = self.shared.shard(sender).ledger.outbound_range(receiver);
-        let link = &mut self.shards[from].links[to];
-        if applied > first.max(link.confirmed) {
-            link.confirmed = applied;
-            self.propose_command(
-                from,
-                &Command::Delivered {
-                    to: receiver,
-                    through: applied - 1,
-                },
-                false,
-            );
-        }
-    }
-
     fn answer_quiet(&mut self, queues_empty: bool) {
-        if self.quiet_waiters.is_empty() || !queues_empty || self.dirty {
+        if self.quiet_waiters.is_empty() || !queues_empty {
             return;
         }
-        let idle = self.shards.iter().all(|shard| {
-            let status = shard.replica.status();
-            shard.waiting.is_empty()
-                && shard.proposals.is_empty()
-                && status.applied_index == status.last.index
-                && matches!(status.role, clearspan_replica::Role::Leader)
-        });
-        if idle {
+        // With peers: as far as this node has applied.
+        let idle = self.forwarded.is_empty()
+            && self.shards.iter().all(|shard| {
+                let status = shard.replica.status();
+                let led = shard.leads() || (!self.group.is_alone() && status.leader.is_some());
+                shard.waiting.is_empty()
+                    && shard.parked.is_empty()
+                    && shard.proposals.is_empty()
+                    && status.applied_index == status.last.index
+                    && led
+            });
+        if idle && !self.work_for_pump() {
             for waiter in self.quiet_waiters.drain(..) {
                 let _ = waiter.send(());
             }
@@ -563,7 +554,7 @@ impl Core {
         }
         shard.snapshot_running = true;
         shard.since_snapshot_bytes = 0;
-        let _ = self.snapshots.send(shard.id);
+        let _ = self.snapshots.send(SnapshotTask::Take(shard.id));
     }
 
     fn snapshot_taken(&mut self, at: usize, mark: SnapshotMark) {
@@ -571,7 +562,9 @@ impl Core {
         shard.snapshot_running = false;
         shard.older_snapshot = shard.newest_snapshot;
         shard.newest_snapshot = mark.position.index;
-        let to_index = shard.older_snapshot;
+        // A witness keeps full entries until both data sites hold them (design 7).
+        let bound = if self.group.is_witness() { shard.held_by_all } else { u64::MAX };
+        let to_index = shard.older_snapshot.min(bound);
         self.step(at, Event::SnapshotTaken(mark));
         if to_index > 0 {
             self.step(at, Event::Compact { to_index });

@@ -56,6 +56,13 @@ pub enum PeerFrame {
         /// Whether it stands.
         delivered: bool,
     },
+    /// Every data member holds a shard's log up to an index: a witness may let it go.
+    Held {
+        /// The shard.
+        shard: ShardId,
+        /// The index.
+        index: u64,
+    },
     /// Send me packages of a shard.
     WantPackages {
         /// The shard.
@@ -83,7 +90,7 @@ impl PeerFrame {
         match self {
             Self::Raft(_, message) => !message.kind.is_bulk(),
             Self::Propose { data, .. } => data.len() <= URGENT_MAX_BYTES,
-            Self::Answer { .. } | Self::SnapshotEnd { .. } => true,
+            Self::Answer { .. } | Self::SnapshotEnd { .. } | Self::Held { .. } => true,
             Self::WantSnapshot { .. }
             | Self::SnapshotPiece { .. }
             | Self::WantPackages { .. }
