@@ -43,6 +43,15 @@ pub(crate) struct Day {
     /// Which clock the day runs by: "business" starts at 08:00 UTC of the business date, "system" is the machine's
     #[arg(long, value_enum, default_value = "business")]
     clock: ClockKind,
+    /// Add a line of JSON to this file for every durable reply, as soon as it has come
+    #[arg(long, value_name = "FILE")]
+    acknowledgements: Option<PathBuf>,
+    /// Megabytes (MiB) kept free on the volumes of the data: intake waits below that
+    #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
+    disk_reserve_mib: u32,
+    /// Take a snapshot of a shard's state after this much log (KiB): a restart reads no more than that
+    #[arg(long, value_name = "KIB", default_value_t = 256 << 10, value_parser = clap::value_parser!(u32).range(1..))]
+    snapshot_after_kib: u32,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -66,20 +75,32 @@ impl Day {
         let options = DayOptions {
             input: self.dir.clone(),
             output: out.clone(),
-            window_messages: self.window.map_or(if files <= 1000 { 1 } else { 256 }, usize::from),
+            window_messages: self
+                .window
+                .map_or(if files <= 1000 { 1 } else { 256 }, usize::from),
             threads,
+            acknowledgements: self.acknowledgements.clone(),
         };
         let clock = match self.clock {
             ClockKind::System => Clock::System,
             ClockKind::Business => Clock::business(morning(settings.business_date)),
         };
-        let engine_options = EngineOptions { clock, ..EngineOptions::usual() };
+        let reserve_bytes = u64::from(self.disk_reserve_mib) << 20;
+        let mut engine_options = EngineOptions {
+            clock,
+            snapshot_after_bytes: u64::from(self.snapshot_after_kib) << 10,
+            ..EngineOptions::usual()
+        };
+        engine_options.log.reserve_bytes = reserve_bytes;
+        engine_options.packages.reserve_bytes = reserve_bytes;
         let data = out.join("data");
         std::fs::create_dir_all(&out).with_context(|| format!("create {}", out.display()))?;
         let engine = Engine::open(&data, settings.shards, engine_options)
             .with_context(|| format!("start the node in {}", data.display()))?;
-        let mut bars = Bars::new(json);
-        let report = run(&engine, &settings, &options, &mut |progress| bars.show(&progress));
+        let bars = Bars::new(json);
+        let report = run(&engine, &settings, &options, &mut |progress| {
+            bars.show(&progress)
+        });
         bars.clear();
         let report = report.with_context(|| format!("run the day of {}", self.dir.display()))?;
         engine.close();
@@ -89,17 +110,27 @@ impl Day {
             print(&report, &settings)?;
         }
         // A day whose receipts do not add up to its ledger must not look like success.
-        Ok(if report.summary.reconciled == Some(false) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        Ok(if report.summary.reconciled == Some(false) {
+            ExitCode::FAILURE
+        } else {
+            ExitCode::SUCCESS
+        })
     }
 }
 
 fn name_of(dir: &Path) -> anyhow::Result<String> {
-    let full = dir.canonicalize().with_context(|| format!("find {}", dir.display()))?;
-    Ok(full.file_name().map_or_else(|| "day".to_owned(), |name| name.to_string_lossy().into_owned()))
+    let full = dir
+        .canonicalize()
+        .with_context(|| format!("find {}", dir.display()))?;
+    Ok(full.file_name().map_or_else(
+        || "day".to_owned(),
+        |name| name.to_string_lossy().into_owned(),
+    ))
 }
 
 fn count_files(inbox: &Path) -> anyhow::Result<usize> {
-    let sections = clearspan_node::inbox::sections(inbox).with_context(|| format!("list {}", inbox.display()))?;
+    let sections = clearspan_node::inbox::sections(inbox)
+        .with_context(|| format!("list {}", inbox.display()))?;
     Ok(sections.iter().map(|section| section.files.len()).sum())
 }
 
@@ -111,34 +142,30 @@ fn morning(date: BusinessDate) -> Timestamp {
 
 struct Bars {
     bar: Option<ProgressBar>,
-    disk_full_told: bool,
 }
 
 impl Bars {
     fn new(json: bool) -> Self {
         let bar = (!json && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::new(0);
-            if let Ok(style) = ProgressStyle::with_template("{msg:<28} {wide_bar} {pos}/{len} {eta}") {
+            if let Ok(style) =
+                ProgressStyle::with_template("{msg:<28} {wide_bar} {pos}/{len} {eta}")
+            {
                 bar.set_style(style);
             }
             bar
         });
-        Self { bar, disk_full_told: false }
+        Self { bar }
     }
 
-    fn show(&mut self, progress: &Progress) {
-        if let Progress::DiskFull { free_bytes, needed_bytes } = progress {
-            if !std::mem::replace(&mut self.disk_full_told, true) {
-                eprintln!(
-                    "the disk is full ({free_bytes} bytes free, {needed_bytes} needed): intake waits until there is room"
-                );
-            }
-            return;
-        }
-        self.disk_full_told = false;
+    fn show(&self, progress: &Progress) {
         let Some(bar) = &self.bar else { return };
         match progress {
-            Progress::Reception { section, done, total } => {
+            Progress::Reception {
+                section,
+                done,
+                total,
+            } => {
                 bar.set_length(*total);
                 bar.set_position(*done);
                 bar.set_message(format!("receiving {section}"));
@@ -149,7 +176,8 @@ impl Bars {
                 bar.set_position(*done);
                 bar.set_message("writing documents");
             }
-            Progress::DiskFull { .. } => {}
+            // The node itself tells the operator.
+            Progress::DiskFull { .. } => bar.set_message("waiting for room on the disk"),
         }
     }
 
@@ -182,13 +210,20 @@ fn print(report: &DayReport, settings: &Settings) -> std::io::Result<()> {
         count(run.not_taken.len() as u64)
     )?;
     if run.taken == 0 && run.repeated > 0 && run.cycles == 0 {
-        writeln!(out, "Everything had been taken in before: nothing was settled again.")?;
+        writeln!(
+            out,
+            "Everything had been taken in before: nothing was settled again."
+        )?;
     }
     for not_taken in run.not_taken.iter().take(NOT_TAKEN_SHOWN) {
         writeln!(out, "  not taken: {}: {}", not_taken.file, not_taken.why)?;
     }
     if run.not_taken.len() > NOT_TAKEN_SHOWN {
-        writeln!(out, "  … and {} more; --json lists all", run.not_taken.len() - NOT_TAKEN_SHOWN)?;
+        writeln!(
+            out,
+            "  … and {} more; --json lists all",
+            run.not_taken.len() - NOT_TAKEN_SHOWN
+        )?;
     }
     writeln!(out)?;
     writeln!(
@@ -230,7 +265,10 @@ fn print(report: &DayReport, settings: &Settings) -> std::io::Result<()> {
         count(run.documents_kept)
     )?;
     match summary.reconciled {
-        Some(true) => writeln!(out, "Reconciled: receipts = cycles = ledger, by count and by sum.")?,
+        Some(true) => writeln!(
+            out,
+            "Reconciled: receipts = cycles = ledger, by count and by sum."
+        )?,
         Some(false) => {
             writeln!(out, "NOT RECONCILED:")?;
             for difference in &summary.differences {
@@ -264,28 +302,54 @@ fn print_refused(out: &mut impl std::io::Write, report: &DayReport) -> std::io::
 
 fn print_figures(out: &mut impl std::io::Write, report: &DayReport) -> std::io::Result<()> {
     let summary = &report.summary;
-    let mut table = Table::new("<>>>>", &["currency", "settled gross", "netted", "net value moved", "netting ratio"]);
+    let mut table = Table::new(
+        "<>>>>",
+        &[
+            "currency",
+            "settled gross",
+            "netted",
+            "net value moved",
+            "netting ratio",
+        ],
+    );
     for row in &summary.currencies {
         table.row(vec![
             row.currency.clone(),
             group(&row.gross_value.value),
             group(&row.netted_value.value),
             group(&row.net_value.value),
-            row.netting_ratio_ppm.map_or_else(|| "-".to_owned(), percent),
+            row.netting_ratio_ppm
+                .map_or_else(|| "-".to_owned(), percent),
         ]);
     }
     writeln!(out)?;
     table.print(out)?;
-    let mut table = Table::new("<>>>>", &["cycle", "in the set", "settled", "dropped", "rounds"]);
+    let mut table = Table::new(
+        "<>>>>",
+        &["cycle", "in the set", "settled", "dropped", "rounds"],
+    );
     for row in &summary.cycles {
-        let name = if row.abandoned { format!("{} (given up)", row.cycle) } else { row.cycle.to_string() };
-        table.row(vec![name, count(row.in_set), count(row.settled), count(row.dropped), row.rounds.to_string()]);
+        let name = if row.abandoned {
+            format!("{} (given up)", row.cycle)
+        } else {
+            row.cycle.to_string()
+        };
+        table.row(vec![
+            name,
+            count(row.in_set),
+            count(row.settled),
+            count(row.dropped),
+            row.rounds.to_string(),
+        ]);
     }
     if !table.is_empty() {
         writeln!(out)?;
         table.print(out)?;
     }
-    let mut table = Table::new("<<>>>", &["participant", "currency", "before", "after", "credit line"]);
+    let mut table = Table::new(
+        "<<>>>",
+        &["participant", "currency", "before", "after", "credit line"],
+    );
     for row in summary.accounts.iter().take(ACCOUNTS_SHOWN) {
         table.row(vec![
             row.participant.clone(),
@@ -298,7 +362,11 @@ fn print_figures(out: &mut impl std::io::Write, report: &DayReport) -> std::io::
     writeln!(out)?;
     table.print(out)?;
     if summary.accounts.len() > ACCOUNTS_SHOWN {
-        writeln!(out, "  … and {} more; --json lists all", summary.accounts.len() - ACCOUNTS_SHOWN)?;
+        writeln!(
+            out,
+            "  … and {} more; --json lists all",
+            summary.accounts.len() - ACCOUNTS_SHOWN
+        )?;
     }
     Ok(())
 }

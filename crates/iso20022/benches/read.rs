@@ -11,7 +11,7 @@ use clearspan_ledger::AmountMinor;
 const PAYMENTS: u32 = 1000;
 
 /// A package as banks write them: structured addresses, accounts, remittance. `pretty`: one element per line.
-fn package(pretty: bool, prefix: &str) -> String {
+fn package(payments: u32, pretty: bool, prefix: &str) -> String {
     let agent = |bic: &str| format!("<FinInstnId><BICFI>{bic}</BICFI></FinInstnId>");
     let party = |name: &str| {
         format!(
@@ -21,11 +21,11 @@ fn package(pretty: bool, prefix: &str) -> String {
     };
     let mut text = format!(
         "<Document xmlns=\"urn:iso:std:iso:20022:tech:xsd:pacs.008.001.08\"><FIToFICstmrCdtTrf><GrpHdr>\
-         <MsgId>ALFA-20261130-1</MsgId><CreDtTm>2026-11-30T08:00:00Z</CreDtTm><NbOfTxs>{PAYMENTS}</NbOfTxs>\
+         <MsgId>ALFA-20261130-1</MsgId><CreDtTm>2026-11-30T08:00:00Z</CreDtTm><NbOfTxs>{payments}</NbOfTxs>\
          <SttlmInf><SttlmMtd>CLRG</SttlmMtd></SttlmInf><InstgAgt>{}</InstgAgt></GrpHdr>",
         agent("ALFADEFFXXX")
     );
-    for number in 0..PAYMENTS {
+    for number in 0..payments {
         let _ = write!(
             text,
             "<CdtTrfTxInf><PmtId><InstrId>INSTR-{number:08}</InstrId><EndToEndId>E2E-{number:012}</EndToEndId>\
@@ -79,9 +79,9 @@ fn main() {
         numbers_messages: &|_| false,
     };
     for (name, text) in [
-        ("compact", package(false, "")),
-        ("pretty", package(true, "")),
-        ("prefixed", package(false, "pacs")),
+        ("compact", package(PAYMENTS, false, "")),
+        ("pretty", package(PAYMENTS, true, "")),
+        ("prefixed", package(PAYMENTS, false, "pacs")),
     ] {
         let bytes = text.as_bytes();
         let Ok(Incoming::Submission(submitted)) = read(bytes, &limits, &context) else {
@@ -116,6 +116,18 @@ fn main() {
             tokenised.as_secs_f64() / read.as_secs_f64(),
         );
     }
+    // The urgent path: one payment in a message.
+    let single = package(1, false, "");
+    let time = best(|| {
+        for _ in 0..100 {
+            let _ = black_box(read(black_box(single.as_bytes()), &limits, &context));
+        }
+    });
+    println!(
+        "single: {} bytes; {:.2} us",
+        single.len(),
+        time.as_secs_f64() * 1e4
+    );
     for (name, text) in hostile() {
         let bytes = text.as_bytes();
         let time = best(|| {
@@ -136,7 +148,7 @@ fn main() {
 
 /// Messages that are made to cost: each fills one transaction's supplementary data, or every payment, with one thing.
 fn hostile() -> Vec<(&'static str, String)> {
-    let plain = package(false, "");
+    let plain = package(PAYMENTS, false, "");
     let mark = "<RmtInf><Ustrd>Invoice 0 of 30 November, with thanks</Ustrd></RmtInf>";
     let filled = |part: String| {
         plain.replacen(

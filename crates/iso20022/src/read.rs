@@ -53,7 +53,8 @@ pub struct Limits {
     pub attributes_max: usize,
     /// Namespace declarations in scope, and different namespaces; look-up is linear. A namespace has at most 1,024 bytes.
     pub namespaces_max: usize,
-    /// Bytes of one element's text, references resolved. The longest published type in a payment has 2,048 characters.
+    /// Bytes of one element's text, references resolved. The longest published text of a payment has 2,048 characters; only
+    /// signatures of mandates and payments may be longer, and where those travel this is to be raised.
     pub text_max_bytes: usize,
     /// Payments, requests or reports of one message: the largest package is 5,000.
     pub payments_max: usize,

@@ -542,9 +542,7 @@ impl Ledger {
             }
             std::hint::black_box(touched);
             for (payment, found) in package.iter().zip(checked.iter_mut().flatten()) {
-                if found.faults.is_empty()
-                    && let Some(reason) =
-                        duplicate_in_day(&book, sender, first, payment, found.id_hash)
+                if let Some(reason) = duplicate_in_day(&book, sender, first, payment, found.id_hash)
                 {
                     found.faults.insert(reason);
                 }

@@ -8,8 +8,10 @@ use clearspan_iso20022::read::Incoming;
 use clearspan_ledger::entry::{AdminCommand, Command, CycleCommand};
 use clearspan_ledger::message::{MessageKind, Submission};
 use clearspan_ledger::{AdminRefusal, Reply, ShardId};
+use clearspan_storage::crash_point;
 use serde::Serialize;
 
+use crate::acknowledgements::{AcknowledgementError, Acknowledgements};
 use crate::engine::{Engine, Lane, Pending, ProposeError};
 use crate::gateway::{Gateway, lane_of};
 use crate::inbox::{self, Section, read_in_order};
@@ -29,6 +31,8 @@ pub struct DayOptions {
     pub window_messages: usize,
     /// Threads that read and form documents.
     pub threads: usize,
+    /// Where each durable reply is noted, one line of JSON each, as soon as it has come; see [`crate::acknowledgements::Acknowledgement`].
+    pub acknowledgements: Option<PathBuf>,
 }
 
 /// Where a day stands, for progress bars.
@@ -170,6 +174,9 @@ pub enum DayError {
         /// What the settings say.
         wanted: String,
     },
+    /// A reply cannot be noted.
+    #[error("note a reply")]
+    Acknowledgement(#[from] AcknowledgementError),
     /// A file of the output cannot be formed or written.
     #[error("write the output")]
     Outbox(#[from] OutboxError),
@@ -195,19 +202,31 @@ pub fn run(
         outbox: Outbox::new(engine, settings, &options.output),
         run: RunFigures::default(),
         window: VecDeque::new(),
+        acknowledgements: options
+            .acknowledgements
+            .as_deref()
+            .map(Acknowledgements::append_to)
+            .transpose()?,
     };
     let watch = Watch::start();
     crate::founding::found(engine, settings)?;
+    crash_point("after-founding");
     day.open()?;
+    crash_point("after-open-day");
     day.run.seconds.founding = watch.seconds();
     let inbox = options.input.join("inbox");
-    let sections = inbox::sections(&inbox).map_err(|source| DayError::Read { path: inbox.clone(), source })?;
+    let sections = inbox::sections(&inbox).map_err(|source| DayError::Read {
+        path: inbox.clone(),
+        source,
+    })?;
     for (at, section) in sections.iter().enumerate() {
         let watch = Watch::start();
         day.receive(&inbox, section, progress)?;
         day.run.seconds.reception += watch.seconds();
         let watch = Watch::start();
-        progress(Progress::Netting { section: section.name.clone() });
+        progress(Progress::Netting {
+            section: section.name.clone(),
+        });
         day.net(at)?;
         day.run.seconds.netting += watch.seconds();
     }
@@ -215,20 +234,28 @@ pub fn run(
     day.close()?;
     day.run.seconds.closing = watch.seconds();
     let watch = Watch::start();
-    let (written, kept) =
-        day.outbox.write_all(options.threads, &mut |done, total| progress(Progress::Receipts { done, total }))?;
+    let (written, kept) = day.outbox.write_all(options.threads, &mut |done, total| {
+        progress(Progress::Receipts { done, total })
+    })?;
     (day.run.documents_written, day.run.documents_kept) = (written, kept);
     day.run.seconds.receipts = watch.seconds();
     let counts = engine.log_counts();
     (day.run.log_bytes, day.run.log_writes) = (counts.bytes, counts.writes);
     let summary = summarize(&engine.read(), settings.business_date);
-    Ok(DayReport { summary, run: day.run, output: options.output.clone() })
+    Ok(DayReport {
+        summary,
+        run: day.run,
+        output: options.output.clone(),
+    })
 }
 
 struct Watch(Instant);
 
 impl Watch {
-    #[expect(clippy::disallowed_methods, reason = "the report says how long each phase took")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the report says how long each phase took"
+    )]
     fn start() -> Self {
         Self(Instant::now())
     }
@@ -254,6 +281,7 @@ struct Day<'a> {
     outbox: Outbox<'a>,
     run: RunFigures,
     window: VecDeque<OnTheWay>,
+    acknowledgements: Option<Acknowledgements>,
 }
 
 fn without_payments(submission: &Submission) -> Submission {
@@ -272,8 +300,9 @@ const DISK_FULL_WAIT: Duration = Duration::from_millis(200);
 impl Day<'_> {
     fn open(&self) -> Result<(), DayError> {
         let date = self.settings.business_date;
-        let (open, last) =
-            self.engine.with_ledger(COORDINATOR, |ledger| (ledger.cluster_day(), ledger.last_business_date()));
+        let (open, last) = self.engine.with_ledger(COORDINATOR, |ledger| {
+            (ledger.cluster_day(), ledger.last_business_date())
+        });
         let other = |found: clearspan_ledger::BusinessDate| DayError::OtherDay {
             found: found.to_string(),
             wanted: date.to_string(),
@@ -295,8 +324,14 @@ impl Day<'_> {
     fn coordinate(&self, what: &'static str, command: &Command) -> Result<(), DayError> {
         let outcome = self
             .engine
-            .execute(COORDINATOR, command, Lane::Urgent)
-            .map_err(|source| DayError::Propose { what: what.to_owned(), source })?;
+            .execute_when_room(COORDINATOR, command, Lane::Urgent)
+            .map_err(|source| DayError::Propose {
+                what: what.to_owned(),
+                source,
+            })?;
+        if matches!(command, Command::Cycle(_)) {
+            crash_point("after-cycle-open");
+        }
         self.engine.settle_down();
         match outcome.reply {
             Reply::Refused(refusal) => Err(DayError::Refused { what, refusal }),
@@ -304,7 +339,12 @@ impl Day<'_> {
         }
     }
 
-    fn receive(&mut self, inbox: &Path, section: &Section, progress: &mut dyn FnMut(Progress)) -> Result<(), DayError> {
+    fn receive(
+        &mut self,
+        inbox: &Path,
+        section: &Section,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(), DayError> {
         let total = section.files.len() as u64;
         self.run.files += total;
         let gateway = Gateway::new(self.engine, self.settings.amount_max);
@@ -313,9 +353,17 @@ impl Day<'_> {
             &gateway,
             &section.files,
             self.options.threads,
-            |path, source| DayError::Read { path: path.to_owned(), source },
+            |path, source| DayError::Read {
+                path: path.to_owned(),
+                source,
+            },
             |read| {
-                let file = read.path.strip_prefix(inbox).unwrap_or(read.path).to_string_lossy().into_owned();
+                let file = read
+                    .path
+                    .strip_prefix(inbox)
+                    .unwrap_or(read.path)
+                    .to_string_lossy()
+                    .into_owned();
                 self.run.input_bytes += read.bytes;
                 match read.message {
                     Err(fault) => {
@@ -327,7 +375,9 @@ impl Day<'_> {
                             why: fault.to_string(),
                         });
                     }
-                    Ok(Incoming::Submission(submitted)) => self.submit(file, submitted, progress)?,
+                    Ok(Incoming::Submission(submitted)) => {
+                        self.submit(file, submitted, progress)?
+                    }
                     Ok(Incoming::StatusRequest(request)) => {
                         self.drain()?;
                         self.outbox.answer_status(&file, &request)?;
@@ -340,7 +390,11 @@ impl Day<'_> {
                     }
                 }
                 done += 1;
-                progress(Progress::Reception { section: section.name.clone(), done, total });
+                progress(Progress::Reception {
+                    section: section.name.clone(),
+                    done,
+                    total,
+                });
                 Ok(())
             },
         )?;
@@ -356,19 +410,34 @@ impl Day<'_> {
         let sender = submitted.submission.sender;
         let lane = lane_of(&submitted.submission);
         // Lanes overtake each other, a participant's own messages must not.
-        if self.window.iter().any(|other| other.message.sender == sender && other.lane != lane) {
+        if self
+            .window
+            .iter()
+            .any(|other| other.message.sender == sender && other.lane != lane)
+        {
             self.drain()?;
         }
         while let Some((free_bytes, needed_bytes)) = self.engine.disk_full() {
-            progress(Progress::DiskFull { free_bytes, needed_bytes });
+            progress(Progress::DiskFull {
+                free_bytes,
+                needed_bytes,
+            });
             std::thread::sleep(DISK_FULL_WAIT);
         }
         let message = without_payments(&submitted.submission);
         let pending = self
             .gateway
-            .submit(submitted)
-            .map_err(|source| DayError::Propose { what: format!("take in {file}"), source })?;
-        self.window.push_back(OnTheWay { file, lane, message, pending });
+            .submit_when_room(submitted)
+            .map_err(|source| DayError::Propose {
+                what: format!("take in {file}"),
+                source,
+            })?;
+        self.window.push_back(OnTheWay {
+            file,
+            lane,
+            message,
+            pending,
+        });
         if self.options.window_messages <= 1 {
             self.drain()?;
         }
@@ -390,9 +459,22 @@ impl Day<'_> {
     }
 
     fn take_oldest(&mut self) -> Result<(), DayError> {
-        let Some(OnTheWay { file, message, pending, .. }) = self.window.pop_front() else { return Ok(()) };
-        let outcome =
-            pending.wait().map_err(|source| DayError::Propose { what: format!("take in {file}"), source })?;
+        let Some(OnTheWay {
+            file,
+            message,
+            pending,
+            ..
+        }) = self.window.pop_front()
+        else {
+            return Ok(());
+        };
+        let outcome = pending.wait().map_err(|source| DayError::Propose {
+            what: format!("take in {file}"),
+            source,
+        })?;
+        if let Some(acknowledgements) = &self.acknowledgements {
+            acknowledgements.note(&file, message.sender, &outcome.reply)?;
+        }
         match outcome.reply {
             Reply::Taken { .. } => self.run.taken += 1,
             Reply::Repeat { .. } => self.run.repeated += 1,
@@ -424,10 +506,17 @@ impl Day<'_> {
     fn net(&mut self, section: usize) -> Result<(), DayError> {
         let date = self.settings.business_date;
         let (open, ended) = self.engine.with_ledger(COORDINATOR, |ledger| {
-            let ended = ledger.cycle_summaries().filter(|cycle| cycle.date == date && !cycle.abandoned).count();
-            (ledger.cluster_day().is_some_and(|(_, closing)| !closing), ended)
+            let ended = ledger
+                .cycle_summaries()
+                .filter(|cycle| cycle.date == date && !cycle.abandoned)
+                .count();
+            (
+                ledger.cluster_day().is_some_and(|(_, closing)| !closing),
+                ended,
+            )
         });
         if open && ended <= section {
+            crash_point("before-cycle");
             self.coordinate("start a netting cycle", &Command::Cycle(CycleCommand::Open))?;
             self.run.cycles += 1;
         }
@@ -436,14 +525,19 @@ impl Day<'_> {
     }
 
     fn close(&self) -> Result<(), DayError> {
-        let open = self.engine.with_ledger(COORDINATOR, |ledger| ledger.cluster_day().is_some_and(|(_, closing)| !closing));
+        let open = self.engine.with_ledger(COORDINATOR, |ledger| {
+            ledger.cluster_day().is_some_and(|(_, closing)| !closing)
+        });
         if open {
             for kind in MessageKind::ALL {
                 self.administer("pass a cut-off", AdminCommand::CutOff { kind })?;
+                crash_point("after-cut-off");
             }
+            crash_point("before-close-day");
             self.administer("close the business day", AdminCommand::CloseDay)?;
         }
         self.engine.settle_down();
+        crash_point("after-close-day");
         Ok(())
     }
 }

@@ -13,6 +13,8 @@ pub mod peers;
 mod recover;
 mod shared;
 mod snapshotter;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -20,7 +22,9 @@ use std::thread::JoinHandle;
 use bytes::Bytes;
 use clearspan_ledger::entry::Command;
 use clearspan_ledger::{Ledger, MessageNo, Outcome, ShardId};
-use clearspan_storage::{DataDirError, LogOptions, PackageError, PackageOptions, SnapshotError};
+use clearspan_storage::{
+    DataDirError, LogOptions, PackageError, PackageOptions, SnapshotError, crash_point,
+};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use crate::clock::Clock;
@@ -192,6 +196,8 @@ pub(crate) struct Request {
     pub(crate) reply: Replier,
 }
 
+/// How long a full disk is left alone before it is asked again.
+pub(crate) const DISK_FULL_WAIT: std::time::Duration = std::time::Duration::from_millis(100);
 /// Bulk proposals that wait for the core: behind it, senders wait too.
 const BULK_WAITING_MAX: usize = 256;
 /// Urgent proposals that wait for the core.
@@ -220,6 +226,7 @@ impl Engine {
         let engine = Self::open_member(root, shards, options, Group::alone(), |_| Box::new(NoPeers))?;
         // Everything committed before is applied before anybody asks.
         engine.settle_down();
+        crash_point("after-replay");
         Ok(engine)
     }
 
@@ -259,6 +266,36 @@ impl Engine {
         command: &Command,
         lane: Lane,
     ) -> Result<Pending, ProposeError> {
+        let (data, repeatable) = self.encode(shard, command)?;
+        if let Some((free_bytes, needed_bytes)) = self.shared.disk_full() {
+            return Err(ProposeError::DiskFull {
+                free_bytes,
+                needed_bytes,
+            });
+        }
+        self.send(shard, data, repeatable, lane)
+    }
+
+    /// Proposes a command to a shard once the disk has room for it: for callers that have nobody to send away. What they
+    /// have on its way at once must be bounded.
+    ///
+    /// # Errors
+    /// As [`Engine::propose`], without [`ProposeError::DiskFull`].
+    pub fn propose_when_room(
+        &self,
+        shard: ShardId,
+        command: &Command,
+        lane: Lane,
+    ) -> Result<Pending, ProposeError> {
+        let (data, repeatable) = self.encode(shard, command)?;
+        while self.shared.disk_full().is_some() {
+            std::thread::sleep(DISK_FULL_WAIT);
+        }
+        self.send(shard, data, repeatable, lane)
+    }
+
+    /// The entry's bytes, and whether it may be sent again when its outcome is unknown.
+    fn encode(&self, shard: ShardId, command: &Command) -> Result<(Bytes, bool), ProposeError> {
         let data = clearspan_codec::entry::encode(self.shared.clock.now(), command);
         if shard.index() >= self.shared.shards.len() {
             return Err(ProposeError::NoShard(shard.get()));
@@ -269,18 +306,22 @@ impl Engine {
                 max_bytes: ENTRY_MAX_BYTES,
             });
         }
-        if let Some((free_bytes, needed_bytes)) = self.shared.disk_full() {
-            return Err(ProposeError::DiskFull {
-                free_bytes,
-                needed_bytes,
-            });
-        }
+        Ok((data, is_repeatable(command)))
+    }
+
+    fn send(
+        &self,
+        shard: ShardId,
+        data: Bytes,
+        repeatable: bool,
+        lane: Lane,
+    ) -> Result<Pending, ProposeError> {
         let (reply, outcome) = bounded(1);
         let reply: Replier = Box::new(move |result| {
             // Whoever asked may have given up.
             let _ = reply.send(result);
         });
-        self.enqueue(Request { shard, data, repeatable: is_repeatable(command), reply }, lane)?;
+        self.enqueue(Request { shard, data, repeatable, reply }, lane)?;
         Ok(Pending(outcome))
     }
 
@@ -330,6 +371,19 @@ impl Engine {
         lane: Lane,
     ) -> Result<Outcome, ProposeError> {
         self.propose(shard, command, lane)?.wait()
+    }
+
+    /// Proposes once the disk has room, and waits.
+    ///
+    /// # Errors
+    /// As [`Engine::propose_when_room`] and [`Pending::wait`].
+    pub fn execute_when_room(
+        &self,
+        shard: ShardId,
+        command: &Command,
+        lane: Lane,
+    ) -> Result<Outcome, ProposeError> {
+        self.propose_when_room(shard, command, lane)?.wait()
     }
 
     /// Waits until nothing is on its way: every proposal applied, every message between shards delivered and confirmed.

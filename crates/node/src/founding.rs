@@ -6,6 +6,7 @@ use std::io::Read as _;
 
 use clearspan_ledger::directory::{AccountTerms, ParticipantTerms};
 use clearspan_ledger::entry::{AdminCommand, Command, Genesis};
+use clearspan_ledger::stream::ItemBody;
 use clearspan_ledger::{AdminRefusal, Currency, Reply, ShardId, Text};
 
 use crate::engine::{Engine, Lane, ProposeError};
@@ -70,7 +71,15 @@ pub fn found(engine: &Engine, settings: &Settings) -> Result<(), FoundingError> 
     for shard in (0..settings.shards).map(ShardId::new) {
         engine.catch_up(shard)?;
         if engine.with_ledger(shard, |ledger| ledger.genesis().is_none()) {
-            execute(engine, shard, &Command::Genesis(Genesis { shard, ..genesis.clone() }), || "found the cluster".to_owned())?;
+            execute(
+                engine,
+                shard,
+                &Command::Genesis(Genesis {
+                    shard,
+                    ..genesis.clone()
+                }),
+                || "found the cluster".to_owned(),
+            )?;
         }
     }
     for participant in &settings.participants {
@@ -91,10 +100,18 @@ fn take_up(engine: &Engine, participant: &Participant) -> Result<(), FoundingErr
         net_unit: participant.net_unit,
     };
     let known = engine.with_ledger(COORDINATOR, |ledger| {
-        ledger.directory().find(bic).and_then(|number| ledger.directory().get(number).cloned())
+        ledger
+            .directory()
+            .find(bic)
+            .and_then(|number| ledger.directory().get(number).cloned())
     });
     match known {
-        None => execute(engine, COORDINATOR, &Command::Admin(AdminCommand::AddParticipant(terms)), || format!("take up {bic}"))?,
+        None => execute(
+            engine,
+            COORDINATOR,
+            &Command::Admin(AdminCommand::AddParticipant(terms)),
+            || format!("take up {bic}"),
+        )?,
         Some(known) if known == terms => {}
         Some(known) => {
             return Err(FoundingError::Contradiction(format!(
@@ -104,21 +121,54 @@ fn take_up(engine: &Engine, participant: &Participant) -> Result<(), FoundingErr
         }
     }
     for account in &participant.accounts {
-        let terms = AccountTerms { bic, currency: account.currency, credit_line: account.credit_line };
-        // Opening twice is refused without effect, which is what is wanted when this is run again.
+        let terms = AccountTerms {
+            bic,
+            currency: account.currency,
+            credit_line: account.credit_line,
+        };
         let command = Command::Admin(AdminCommand::OpenAccount(terms));
-        execute_or(engine, &command, AdminRefusal::AccountExists, || format!("open the {} account of {bic}", account.currency))?;
-        if account.opening_balance.minor() > 0 {
+        let opened = execute_or(engine, &command, AdminRefusal::AccountExists, || {
+            format!("open the {} account of {bic}", account.currency)
+        })?;
+        let reference = opening_reference(participant, account.currency);
+        if account.opening_balance.minor() > 0
+            && (opened || was_cut_off(engine, participant, reference))
+        {
             let command = Command::Admin(AdminCommand::Fund {
-                reference: opening_reference(participant, account.currency),
+                reference,
                 bic,
                 currency: account.currency,
                 amount: account.opening_balance,
             });
-            execute_or(engine, &command, AdminRefusal::ReferenceUsed, || format!("fund the {} account of {bic}", account.currency))?;
+            execute_or(engine, &command, AdminRefusal::ReferenceUsed, || {
+                format!("fund the {} account of {bic}", account.currency)
+            })?;
         }
     }
     Ok(())
+}
+
+/// Whether an earlier run opened an account and ended before it put the opening balance there. The ledger forgets references
+/// with their business day, so the participant's output is asked: as long as it begins at its first number, it holds every
+/// funding there ever was. Where it does not, the account is old, and money is rather missing than made.
+fn was_cut_off(engine: &Engine, participant: &Participant, reference: Text) -> bool {
+    engine.with_ledger(participant.home, |ledger| {
+        let Some(stream) = ledger
+            .directory()
+            .find(participant.bic)
+            .and_then(|number| ledger.stream(number))
+        else {
+            return false;
+        };
+        let first = stream
+            .iter()
+            .next()
+            .map_or(stream.next_number(), |item| item.number);
+        first == 1
+            && !stream.iter().any(
+                |item| matches!(&item.body, ItemBody::Funded { reference: known, .. } if *known == reference),
+            )
+    })
 }
 
 /// Names an account's opening balance: it is put there once.
@@ -126,27 +176,39 @@ fn opening_reference(participant: &Participant, currency: Currency) -> Text {
     Text::new(&format!("OPENING-{}-{currency}", participant.bic)).unwrap_or(Text::EMPTY)
 }
 
-fn execute(engine: &Engine, shard: ShardId, command: &Command, what: impl Fn() -> String) -> Result<(), FoundingError> {
-    match engine.execute(shard, command, Lane::Bulk)?.reply {
-        Reply::Refused(refusal) => Err(FoundingError::Refused { what: what(), refusal }),
+fn execute(
+    engine: &Engine,
+    shard: ShardId,
+    command: &Command,
+    what: impl Fn() -> String,
+) -> Result<(), FoundingError> {
+    match engine.execute_when_room(shard, command, Lane::Bulk)?.reply {
+        Reply::Refused(refusal) => Err(FoundingError::Refused {
+            what: what(),
+            refusal,
+        }),
         _ => Ok(()),
     }
 }
 
+/// Whether it was done; a refusal that says that it had been done before is no fault.
 fn execute_or(
     engine: &Engine,
     command: &Command,
     harmless: AdminRefusal,
     what: impl Fn() -> String,
-) -> Result<(), FoundingError> {
+) -> Result<bool, FoundingError> {
     match execute(engine, COORDINATOR, command, what) {
-        Err(FoundingError::Refused { refusal, .. }) if refusal == harmless => Ok(()),
-        other => other,
+        Ok(()) => Ok(true),
+        Err(FoundingError::Refused { refusal, .. }) if refusal == harmless => Ok(false),
+        Err(other) => Err(other),
     }
 }
 
 fn random() -> Result<u128, FoundingError> {
     let mut bytes = [0; 16];
-    std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes)).map_err(FoundingError::Random)?;
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .map_err(FoundingError::Random)?;
     Ok(u128::from_le_bytes(bytes))
 }

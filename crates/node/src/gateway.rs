@@ -19,7 +19,11 @@ impl<'a> Gateway<'a> {
     /// A gateway in front of an engine.
     #[must_use]
     pub fn new(engine: &'a Engine, amount_max: AmountMinor) -> Self {
-        Self { engine, limits: Limits::default(), amount_max }
+        Self {
+            engine,
+            limits: Limits::default(),
+            amount_max,
+        }
     }
 
     /// Reads one message and packs what it carries; `sender` is whom the connection proved, where it proved somebody.
@@ -31,10 +35,17 @@ impl<'a> Gateway<'a> {
         let numbers_messages = |bic: Bic| {
             self.engine.with_ledger(ShardId::new(0), |ledger| {
                 let directory = ledger.directory();
-                directory.find(bic).and_then(|number| directory.get(number)).is_some_and(|terms| terms.numbers_messages)
+                directory
+                    .find(bic)
+                    .and_then(|number| directory.get(number))
+                    .is_some_and(|terms| terms.numbers_messages)
             })
         };
-        let context = Context { sender, amount_max: self.amount_max, numbers_messages: &numbers_messages };
+        let context = Context {
+            sender,
+            amount_max: self.amount_max,
+            numbers_messages: &numbers_messages,
+        };
         let mut incoming = read::read(bytes, &self.limits, &context)?;
         if let Incoming::Submission(submitted) = &mut incoming {
             submitted.submission.heap = clearspan_codec::heap::pack(&submitted.submission.heap);
@@ -47,9 +58,23 @@ impl<'a> Gateway<'a> {
     /// # Errors
     /// As [`Engine::propose`].
     pub fn submit(&self, submitted: Submitted) -> Result<Pending, ProposeError> {
-        let sender = submitted.submission.sender;
-        let lane = lane_of(&submitted.submission);
-        self.engine.propose(self.home_of(sender), &Command::Submit(submitted.submission), lane)
+        let (shard, lane) = self.way_of(&submitted.submission);
+        self.engine
+            .propose(shard, &Command::Submit(submitted.submission), lane)
+    }
+
+    /// As [`Gateway::submit`], but waits while the disk is full.
+    ///
+    /// # Errors
+    /// As [`Engine::propose_when_room`].
+    pub fn submit_when_room(&self, submitted: Submitted) -> Result<Pending, ProposeError> {
+        let (shard, lane) = self.way_of(&submitted.submission);
+        self.engine
+            .propose_when_room(shard, &Command::Submit(submitted.submission), lane)
+    }
+
+    fn way_of(&self, submission: &Submission) -> (ShardId, Lane) {
+        (self.home_of(submission.sender), lane_of(submission))
     }
 
     /// A participant's home shard; the coordinator's for a code that is nobody's.
@@ -57,7 +82,10 @@ impl<'a> Gateway<'a> {
     pub fn home_of(&self, bic: Bic) -> ShardId {
         self.engine.with_ledger(ShardId::new(0), |ledger| {
             let directory = ledger.directory();
-            directory.find(bic).and_then(|number| directory.get(number)).map_or(ShardId::new(0), |terms| terms.home)
+            directory
+                .find(bic)
+                .and_then(|number| directory.get(number))
+                .map_or(ShardId::new(0), |terms| terms.home)
         })
     }
 }
@@ -66,6 +94,9 @@ impl<'a> Gateway<'a> {
 #[must_use]
 pub fn lane_of(submission: &Submission) -> Lane {
     let urgent = matches!(submission.settlement, Settlement::Gross { .. })
-        || matches!(submission.kind, MessageKind::Return | MessageKind::Cancellation);
+        || matches!(
+            submission.kind,
+            MessageKind::Return | MessageKind::Cancellation
+        );
     if urgent { Lane::Urgent } else { Lane::Bulk }
 }

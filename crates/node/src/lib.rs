@@ -2,9 +2,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod acknowledgements;
 pub mod certificates;
 pub mod clock;
 pub mod cluster;
+pub mod crash_points;
 pub mod day;
 pub mod documents;
 pub mod engine;

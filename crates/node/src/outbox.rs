@@ -11,6 +11,8 @@ use clearspan_ledger::entry::Command;
 use clearspan_ledger::message::Submission;
 use clearspan_ledger::{Bic, Ledger, MessageNo, ParticipantId, Reason, ShardId};
 
+use clearspan_storage::crash_point;
+
 use crate::certificates::{self, CertificateError};
 use crate::documents::{self, Cache, Document, DocumentError, Documents, View};
 use crate::engine::{Engine, Reading};
@@ -49,7 +51,9 @@ pub enum OutboxError {
         source: std::io::Error,
     },
     /// A file is there with other content: the output directory belongs to other data, or was changed.
-    #[error("{path} is there with other content: it belongs to other data or was changed; give another --out, or move it away")]
+    #[error(
+        "{path} is there with other content: it belongs to other data or was changed; give another --out, or move it away"
+    )]
     Differs {
         /// Which.
         path: PathBuf,
@@ -94,11 +98,20 @@ impl View for Reading<'_> {
     }
 
     fn package(&self, shard: ShardId, message: MessageNo) -> Result<Option<Submission>, ViewError> {
-        let Some(data) = Reading::package(self, shard, message)? else { return Ok(None) };
+        let Some(data) = Reading::package(self, shard, message)? else {
+            return Ok(None);
+        };
         match clearspan_codec::entry::decode(data) {
             Ok((_, Command::Submit(submission))) => Ok(Some(submission)),
-            Ok(_) => Err(ViewError::NoMessage { shard, number: message }),
-            Err(source) => Err(ViewError::Decode { shard, number: message, source }),
+            Ok(_) => Err(ViewError::NoMessage {
+                shard,
+                number: message,
+            }),
+            Err(source) => Err(ViewError::Decode {
+                shard,
+                number: message,
+                source,
+            }),
         }
     }
 }
@@ -131,7 +144,13 @@ impl<'a> Outbox<'a> {
     /// Answers a message that could not be read, to its sender; nobody is told when that cannot be made out.
     pub(crate) fn refuse_file(&self, file: &str, fault: &Fault) -> Result<(), OutboxError> {
         let reading = self.engine.read();
-        let known = fault.sender.filter(|&bic| reading.ledger(ShardId::new(0)).directory().find(bic).is_some());
+        let known = fault.sender.filter(|&bic| {
+            reading
+                .ledger(ShardId::new(0))
+                .directory()
+                .find(bic)
+                .is_some()
+        });
         let documents = Documents::new(&reading, &self.settings, &self.cache);
         match (known, documents.refusal(fault, known, self.engine.now())) {
             (Some(bic), Some(answer)) => self.write_answer(&self.of(bic.as_str()), file, &answer),
@@ -140,26 +159,51 @@ impl<'a> Outbox<'a> {
     }
 
     /// Answers a message of which nothing was stored.
-    pub(crate) fn answer_not_taken(&self, file: &str, submission: &Submission, reason: Reason) -> Result<(), OutboxError> {
+    pub(crate) fn answer_not_taken(
+        &self,
+        file: &str,
+        submission: &Submission,
+        reason: Reason,
+    ) -> Result<(), OutboxError> {
         let reading = self.engine.read();
-        if reading.ledger(ShardId::new(0)).directory().find(submission.sender).is_none() {
+        if reading
+            .ledger(ShardId::new(0))
+            .directory()
+            .find(submission.sender)
+            .is_none()
+        {
             return Ok(());
         }
         let documents = Documents::new(&reading, &self.settings, &self.cache);
         let answer = documents
             .not_taken(submission, reason, self.engine.now())
-            .map_err(|source| OutboxError::Answer { file: file.to_owned(), source: Box::new(source) })?;
+            .map_err(|source| OutboxError::Answer {
+                file: file.to_owned(),
+                source: Box::new(source),
+            })?;
         self.write_answer(&self.of(submission.sender.as_str()), file, &answer)
     }
 
     /// Answers a status enquiry, as things stand.
-    pub(crate) fn answer_status(&self, file: &str, request: &StatusRequest) -> Result<(), OutboxError> {
-        self.answer(file, request.sender, |documents| documents.status_answer(request))
+    pub(crate) fn answer_status(
+        &self,
+        file: &str,
+        request: &StatusRequest,
+    ) -> Result<(), OutboxError> {
+        self.answer(file, request.sender, |documents| {
+            documents.status_answer(request)
+        })
     }
 
     /// Answers a request for reports or for a replay of output.
-    pub(crate) fn answer_report(&self, file: &str, request: &ReportRequest) -> Result<(), OutboxError> {
-        self.answer(file, request.sender, |documents| documents.report_answer(request))
+    pub(crate) fn answer_report(
+        &self,
+        file: &str,
+        request: &ReportRequest,
+    ) -> Result<(), OutboxError> {
+        self.answer(file, request.sender, |documents| {
+            documents.report_answer(request)
+        })
     }
 
     fn answer(
@@ -172,25 +216,39 @@ impl<'a> Outbox<'a> {
         let answers = match form(&Documents::new(&reading, &self.settings, &self.cache)) {
             // An enquiry of a stranger is answered to nobody.
             Err(DocumentError::ParticipantUnknown) => return Ok(()),
-            answers => {
-                answers.map_err(|source| OutboxError::Answer { file: file.to_owned(), source: Box::new(source) })?
-            }
+            answers => answers.map_err(|source| OutboxError::Answer {
+                file: file.to_owned(),
+                source: Box::new(source),
+            })?,
         };
         self.write_answers(sender, file, &answers)
     }
 
-    fn write_answers(&self, sender: Bic, file: &str, answers: &[Document]) -> Result<(), OutboxError> {
+    fn write_answers(
+        &self,
+        sender: Bic,
+        file: &str,
+        answers: &[Document],
+    ) -> Result<(), OutboxError> {
         let directory = self.of(sender.as_str());
-        answers.iter().try_for_each(|answer| self.write_answer(&directory, file, answer))
+        answers
+            .iter()
+            .try_for_each(|answer| self.write_answer(&directory, file, answer))
     }
 
     /// Answers that have no number are not part of the stream: they say how things stood when they were asked for, and
     /// are written anew each time.
-    fn write_answer(&self, directory: &Path, file: &str, answer: &Document) -> Result<(), OutboxError> {
+    fn write_answer(
+        &self,
+        directory: &Path,
+        file: &str,
+        answer: &Document,
+    ) -> Result<(), OutboxError> {
         let name = file.replace(['/', '\\'], "-");
         let name = name.strip_suffix(".xml").unwrap_or(&name);
         let path = directory.join("answers").join(name).join(&answer.file_name);
-        replace(&path, &answer.bytes)
+        // Its own name may be another the next time; under one name for all, nothing half done is left lying about.
+        replace(&path, &path.with_file_name("answer.part"), &answer.bytes)
     }
 
     /// Writes every participant's numbered documents that are not there yet, and the chain of statements. Returns how many
@@ -205,8 +263,12 @@ impl<'a> Outbox<'a> {
     ) -> Result<(u64, u64), OutboxError> {
         let jobs = self.jobs();
         let total = jobs.iter().map(|job| job.end - job.first).sum();
-        let (next, written, kept, done) =
-            (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        let (next, written, kept, done) = (
+            AtomicUsize::new(0),
+            AtomicU64::new(0),
+            AtomicU64::new(0),
+            AtomicU64::new(0),
+        );
         let failure = Mutex::new(None);
         std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads.max(1))
@@ -247,13 +309,23 @@ impl<'a> Outbox<'a> {
         let mut jobs = Vec::new();
         for (_, ledger) in reading.ledgers() {
             for (participant, terms) in ledger.directory().iter() {
-                let Some(stream) = ledger.stream(participant) else { continue };
-                let first = stream.iter().next().map_or(stream.next_number(), |item| item.number);
+                let Some(stream) = ledger.stream(participant) else {
+                    continue;
+                };
+                let first = stream
+                    .iter()
+                    .next()
+                    .map_or(stream.next_number(), |item| item.number);
                 let end = stream.next_number();
                 let mut at = first;
                 while at < end {
                     let to = (at + JOB_LEN_NUMBERS).min(end);
-                    jobs.push(Job { participant, bic: terms.bic, first: at, end: to });
+                    jobs.push(Job {
+                        participant,
+                        bic: terms.bic,
+                        first: at,
+                        end: to,
+                    });
                     at = to;
                 }
             }
@@ -268,7 +340,11 @@ impl<'a> Outbox<'a> {
         for number in job.first..job.end {
             let formed = {
                 let reading = self.engine.read();
-                Documents::new(&reading, &self.settings, &self.cache).documents(job.participant, number, false)
+                Documents::new(&reading, &self.settings, &self.cache).documents(
+                    job.participant,
+                    number,
+                    false,
+                )
             };
             let documents = formed.map_err(|source| OutboxError::Document {
                 participant: job.bic,
@@ -293,15 +369,25 @@ impl<'a> Outbox<'a> {
     pub fn write_certificates(&self) -> Result<(), OutboxError> {
         let reading = self.engine.read();
         let documents = Documents::new(&reading, &self.settings, &self.cache);
-        let settled = reading.ledger(ShardId::new(0)).cycle_summaries().filter(|summary| !summary.abandoned);
+        let settled = reading
+            .ledger(ShardId::new(0))
+            .cycle_summaries()
+            .filter(|summary| !summary.abandoned);
         for summary in settled {
-            let directory = clearspan_audit::cycle_directory(&self.root, &summary.date.to_string(), summary.cycle.get().into());
+            let directory = clearspan_audit::cycle_directory(
+                &self.root,
+                &summary.date.to_string(),
+                summary.cycle.get().into(),
+            );
             if directory.exists() {
                 continue;
             }
             let last = certificates::last_certificate(&self.root).map_err(Box::new)?;
             let previous = last.map(|certificate| certificate.digest);
-            certificates::write(&self.root, &reading, &documents, summary.cycle, previous).map_err(Box::new)?;
+            crash_point("before-certificate-write");
+            certificates::write(&self.root, &reading, &documents, summary.cycle, previous)
+                .map_err(Box::new)?;
+            crash_point("after-certificate-write");
         }
         Ok(())
     }
@@ -314,6 +400,7 @@ impl<'a> Outbox<'a> {
         for date in coordinator.dates().filter(|&date| Some(date) != open) {
             if !clearspan_audit::day_directory(&self.root, &date.to_string()).exists() {
                 certificates::write_statements(&self.root, &reading, date).map_err(Box::new)?;
+                crash_point("after-statements-write");
             }
         }
         Ok(())
@@ -331,27 +418,74 @@ struct Job {
 }
 
 fn create(directory: &Path) -> Result<(), OutboxError> {
-    std::fs::create_dir_all(directory).map_err(|source| OutboxError::Write { path: directory.to_owned(), source })
+    std::fs::create_dir_all(directory).map_err(|source| OutboxError::Write {
+        path: directory.to_owned(),
+        source,
+    })
 }
 
 /// Writes a file unless it is there; whether it was.
 fn keep(path: &Path, bytes: &[u8]) -> Result<bool, OutboxError> {
     match std::fs::read(path) {
         Ok(found) if found == bytes => Ok(true),
-        Ok(_) => Err(OutboxError::Differs { path: path.to_owned() }),
-        Err(_) => replace(path, bytes).map(|()| false),
+        Ok(found) if !is_remnant(&found, bytes) => Err(OutboxError::Differs {
+            path: path.to_owned(),
+        }),
+        _ => replace(path, &path.with_extension("part"), bytes).map(|()| false),
     }
 }
 
+/// Whether this is what a power cut may leave of a file: documents are not synced one by one, because they can be formed
+/// again, so a renamed file may lack its end or hold zeros in its place.
+fn is_remnant(found: &[u8], bytes: &[u8]) -> bool {
+    let same = found.iter().zip(bytes).take_while(|(a, b)| a == b).count();
+    found.len() <= bytes.len() && found[same..].iter().all(|&byte| byte == 0)
+}
+
 /// A reader sees the whole file or none.
-fn replace(path: &Path, bytes: &[u8]) -> Result<(), OutboxError> {
-    let failed = |source| OutboxError::Write { path: path.to_owned(), source };
+fn replace(path: &Path, part: &Path, bytes: &[u8]) -> Result<(), OutboxError> {
+    let failed = |source| OutboxError::Write {
+        path: path.to_owned(),
+        source,
+    };
     if let Some(directory) = path.parent() {
         create(directory)?;
     }
-    let part = path.with_extension("part");
-    let mut file = std::fs::File::create(&part).map_err(failed)?;
+    crash_point("before-outbox-write");
+    let mut file = std::fs::File::create(part).map_err(failed)?;
     file.write_all(bytes).map_err(failed)?;
     drop(file);
-    std::fs::rename(&part, path).map_err(failed)
+    crash_point("before-outbox-rename");
+    std::fs::rename(part, path).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_that_is_there_is_kept_one_that_lost_its_end_is_written_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("00000001-pacs.002.xml");
+        let bytes = b"<Document>whole</Document>";
+        assert!(!keep(&path, bytes).unwrap());
+        assert!(keep(&path, bytes).unwrap());
+        let mut zeros = bytes.to_vec();
+        zeros[10..].fill(0);
+        for remnant in [&b""[..], &bytes[..7], &zeros, &zeros[..15]] {
+            std::fs::write(&path, remnant).unwrap();
+            assert!(!keep(&path, bytes).unwrap(), "{remnant:?}");
+            assert_eq!(std::fs::read(&path).unwrap(), bytes);
+        }
+        let mut longer = bytes.to_vec();
+        longer.push(0);
+        for other in [&b"<Document>other</Document>"[..], &b"<Dx"[..], &longer] {
+            std::fs::write(&path, other).unwrap();
+            assert!(matches!(
+                keep(&path, bytes),
+                Err(OutboxError::Differs { .. })
+            ));
+            assert_eq!(std::fs::read(&path).unwrap(), other);
+        }
+    }
 }

@@ -133,12 +133,17 @@ impl<'a> Names<'a> {
     }
 
     /// The namespace of a prefix; the empty prefix is the default namespace.
+    #[inline]
     pub(crate) fn find(&mut self, prefix: &'a [u8]) -> Option<Namespace> {
         if let Some((last, namespace)) = self.last
-            && last == prefix
+            && same(last, prefix)
         {
             return Some(namespace);
         }
+        self.look_up(prefix)
+    }
+
+    fn look_up(&mut self, prefix: &'a [u8]) -> Option<Namespace> {
         let wanted = xxh3_64(prefix);
         // Two prefixes of one hash: those behind are looked at in turn.
         let mut until = self.keys.len();
@@ -191,6 +196,12 @@ impl<'a> Names<'a> {
         all.sort_unstable();
         all
     }
+}
+
+// Prefixes are a few bytes: comparing them here costs less than a call.
+#[inline]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b)
 }
 
 #[cfg(test)]

@@ -215,20 +215,26 @@ static REASON_INFORMATION: Node = all(&[
 
 // pacs.008
 
-static CUSTOMER_GROUP: Node = all(&[
-    read("MsgId", Field::MessageId),
-    read("CreDtTm", Field::Creation).required(),
-    carried("XpryDtTm").from(12),
-    carried("BtchBookg"),
-    read("NbOfTxs", Field::Count).required(),
-    read("CtrlSum", Field::ControlSum),
-    read("TtlIntrBkSttlmAmt", Field::Total),
-    read("IntrBkSttlmDt", Field::Date),
-    carried("SttlmInf").required().of(&SETTLEMENT),
-    carried("PmtTpInf").of(&PAYMENT_TYPE),
-    read("InstgAgt", Field::Instructing).of(&AGENT),
-    read("InstdAgt", Field::Instructed).of(&AGENT),
-]);
+/// The group header of pacs.008 and pacs.009, which differ in the version that brought the expiry.
+const fn transfer_group(expiry_from: u8) -> [Child; 12] {
+    [
+        read("MsgId", Field::MessageId),
+        read("CreDtTm", Field::Creation).required(),
+        carried("XpryDtTm").from(expiry_from),
+        carried("BtchBookg"),
+        read("NbOfTxs", Field::Count).required(),
+        read("CtrlSum", Field::ControlSum),
+        read("TtlIntrBkSttlmAmt", Field::Total),
+        read("IntrBkSttlmDt", Field::Date),
+        carried("SttlmInf").required().of(&SETTLEMENT),
+        carried("PmtTpInf").of(&PAYMENT_TYPE),
+        read("InstgAgt", Field::Instructing).of(&AGENT),
+        read("InstdAgt", Field::Instructed).of(&AGENT),
+    ]
+}
+
+static CUSTOMER_GROUP_CHILDREN: [Child; 12] = transfer_group(13);
+static CUSTOMER_GROUP: Node = all(&CUSTOMER_GROUP_CHILDREN);
 static CUSTOMER_TRANSACTION: Node = all(&[
     carried("PmtId").required().of(&PAYMENT_ID),
     carried("PmtTpInf").of(&PAYMENT_TYPE),
@@ -293,7 +299,10 @@ static CUSTOMER: Node = all(&[
     carried("SplmtryData").many(),
 ]);
 
-// pacs.009: the header is that of pacs.008.
+// pacs.009
+
+static BANK_GROUP_CHILDREN: [Child; 12] = transfer_group(12);
+static BANK_GROUP: Node = all(&BANK_GROUP_CHILDREN);
 
 static BANK_TRANSACTION: Node = all(&[
     carried("PmtId").required().of(&PAYMENT_ID),
@@ -303,10 +312,7 @@ static BANK_TRANSACTION: Node = all(&[
     read("SttlmPrty", Field::SettlementPriority),
     carried("SttlmTmIndctn"),
     carried("SttlmTmReq").of(&TIMES),
-    carried("AddtlDtTm").from(12),
-    carried("InstdAmt").from(12),
-    carried("XchgRate").from(12),
-    carried("AgrdRate").from(12),
+    carried("XpryDtTm").from(12),
     carried("PmtSgntr").from(12),
     carried("PrvsInstgAgt1"),
     carried("PrvsInstgAgt1Acct"),
@@ -336,11 +342,13 @@ static BANK_TRANSACTION: Node = all(&[
     carried("InstrForNxtAgt").many(),
     carried("Purp"),
     carried("RmtInf"),
+    carried("UndrlygAllcn").from(11).many(),
     read("UndrlygCstmrCdtTrf", Field::Cover),
+    carried("UndrlygFICdtTrf").from(12),
     carried("SplmtryData").many(),
 ]);
 static BANK: Node = all(&[
-    read("GrpHdr", Field::Group).required().of(&CUSTOMER_GROUP),
+    read("GrpHdr", Field::Group).required().of(&BANK_GROUP),
     read("CdtTrfTxInf", Field::Transaction)
         .required()
         .many()
@@ -353,7 +361,6 @@ static BANK: Node = all(&[
 static RETURN_GROUP: Node = all(&[
     read("MsgId", Field::MessageId),
     read("CreDtTm", Field::Creation).required(),
-    carried("XpryDtTm").from(13),
     carried("Authstn").many(),
     carried("BtchBookg"),
     read("NbOfTxs", Field::Count).required(),
@@ -384,6 +391,7 @@ static RETURN_TRANSACTION: Node = all(&[
     carried("SttlmTmReq").of(&TIMES),
     carried("RtrdInstdAmt"),
     carried("XchgRate"),
+    carried("AgrdRate").from(14),
     carried("CompstnAmt"),
     read("ChrgBr", Field::ChargeBearer),
     carried("ChrgsInf").many(),

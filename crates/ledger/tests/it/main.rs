@@ -12,6 +12,7 @@ mod gross;
 mod layouts;
 mod limits;
 mod make;
+mod model;
 mod netting;
 mod receipts;
 mod reception;

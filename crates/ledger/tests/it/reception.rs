@@ -25,6 +25,7 @@ fn two_faults_give_the_first_in_order() {
          bank B 0
          day
          A sends m: Z 0 dated yesterday, B 5 ZZZ dated never, B 1 fault DecimalsExceeded dated tomorrow -> accepted 0, refused AM01 at 1, AM11 at 2, CH20 at 3
+         A sends d: B 1, B 0 key d.1 -> accepted 1, refused RF01 at 2
          A sends f fault CountMismatch: B 1 -> refused AM18
          A sends g fault Syntax: -> refused FF01
          status m.1 -> refused AM01",

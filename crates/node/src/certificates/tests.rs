@@ -161,3 +161,67 @@ fn only_what_is_settled_is_certified() {
     ));
     assert!(verify_directory(root.path()).ok);
 }
+
+/// A fixed sequence of numbers.
+struct Sequence(u64);
+
+impl Sequence {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// The ledger's netting and the verifier's share no code, so they agree on random days or one of them is wrong.
+#[test]
+fn random_days_verify() {
+    let codes = [ALFA, BETA, GAMM];
+    let mut dropped = 0;
+    for seed in 0..16 {
+        let mut sequence = Sequence(seed);
+        let unit = [NetUnit::Payment, NetUnit::Package][usize::from(seed % 2 == 1)];
+        let mut cluster = Cluster::new(unit);
+        for code in codes {
+            cluster.fund(code, "EUR", 1 + sequence.below(3000));
+        }
+        cluster.open_day(DAY);
+        let root = tempfile::tempdir().expect("a directory");
+        let mut number = 0;
+        for cycle in 1..4 {
+            for (place, code) in codes.into_iter().enumerate() {
+                for message in 0..sequence.below(3) {
+                    let mut transfers = Vec::new();
+                    for _ in 0..=sequence.below(3) {
+                        number += 1;
+                        let skip = 1 + usize::try_from(sequence.below(2)).expect("small");
+                        let amount =
+                            format!("{}.{:02}", sequence.below(30), 1 + sequence.below(99));
+                        transfers.push(pay(number, codes[(place + skip) % 3], "EUR", &amount));
+                    }
+                    cluster.send(code, &net(&format!("{code}-{cycle}-{message}"), &transfers));
+                }
+            }
+            number += 1;
+            let single = pay(number, GAMM, "EUR", "1.00");
+            cluster.send(ALFA, &urgent(&format!("U-{cycle}"), &single));
+            cluster.cycle();
+            certify(root.path(), &cluster, cycle).expect("a certificate");
+        }
+        cluster.admin(AdminCommand::CloseDay);
+        write_statements(root.path(), &cluster, date(DAY)).expect("statements");
+        let report = verify_directory(root.path());
+        let findings: Vec<String> = report
+            .all_findings()
+            .map(|(path, finding)| format!("{path}: {finding}"))
+            .collect();
+        assert_eq!(findings, [""; 0], "seed {seed}");
+        dropped += cluster.ledgers[0]
+            .cycle_summaries()
+            .filter(|summary| !summary.drops.is_empty())
+            .count();
+    }
+    assert!(dropped > 10, "funds lacked in {dropped} cycles alone");
+}

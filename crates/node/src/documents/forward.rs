@@ -14,8 +14,8 @@ use super::{DocumentError, Documents, Sheaf, View, definition_name};
 /// A payment by its place in a package.
 pub(super) type Place = (ShardId, MessageNo, u32);
 
-/// Forms of messages: what must be equal for two payments to stand in one message, that is sender, definition,
-/// namespaces and group-level parts.
+/// Forms of messages: what must be equal for two payments to stand in one message, that is definition, namespaces and
+/// group-level parts; the sender too where the group header names it.
 #[derive(Debug, Default)]
 pub(super) struct Forms {
     by_key: BTreeMap<Vec<u8>, usize>,
@@ -41,8 +41,12 @@ impl Forms {
     ) -> Result<usize, DocumentError> {
         let context = heap_context(&package.heap).ok_or_else(|| no_body(first))?;
         // Parts end with a byte that none of them holds, so that different parts never make equal keys.
-        let mut key = sender.as_bytes().to_vec();
-        key.push(package.kind as u8);
+        let mut key = vec![package.kind as u8];
+        if context.group_part("InstgAgt").is_some() {
+            // Ours will name the sender there, so all payments below it are that sender's.
+            key.extend_from_slice(sender.as_bytes());
+        }
+        key.push(0);
         key.extend_from_slice(context.namespace.as_bytes());
         key.push(0);
         key.extend_from_slice(context.prefix.as_bytes());

@@ -5,6 +5,7 @@ pub(crate) mod cluster;
 mod credits;
 mod receipts;
 mod replay;
+mod schema;
 
 use super::{Cache, Document, DocumentError, Documents, Settings};
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use clearspan_ledger::entry::{Command, Entry};
 use clearspan_ledger::{LogIndex, Outcome, Timestamp};
 use clearspan_replica::{EntryKind, LogPosition};
-use clearspan_storage::stop;
+use clearspan_storage::{crash_point, stop};
 
 use super::shared::ShardState;
 
@@ -26,12 +26,16 @@ pub(crate) fn apply_entry(
             stop(&error)
         }),
     };
+    let deliver = matches!(command, Command::Deliver { .. });
     let outcome = state.ledger.apply(&Entry {
         index: LogIndex::new(position.index),
         time,
         command,
     });
     state.mark.position = position;
+    if deliver {
+        crash_point("after-deliver");
+    }
     (time, outcome)
 }
 

@@ -117,6 +117,11 @@ pub(crate) fn start(
         states,
         cluster,
     } = recovered;
+    // Nothing but a snapshot has been applied yet.
+    let snapshot_indexes: Vec<u64> = states
+        .iter()
+        .map(|state| state.mark.position.index)
+        .collect();
     let shared = Arc::new(Shared::new(cluster, options.clock, states, packages));
     let (events, event_queue) = unbounded();
     let (log_tasks, log_queue) = bounded(LOG_WAITING_MAX);
@@ -138,7 +143,8 @@ pub(crate) fn start(
         shards: (0..)
             .map(ShardId::new)
             .zip(replicas)
-            .map(|(id, replica)| Shard::new(id, replica, &group))
+            .zip(snapshot_indexes)
+            .map(|((id, replica), snapshot)| Shard::new(id, replica, snapshot, &group))
             .collect(),
         group,
         peers,
@@ -211,7 +217,7 @@ struct Shard {
 }
 
 impl Shard {
-    fn new(id: ShardId, replica: Replica, group: &Group) -> Self {
+    fn new(id: ShardId, replica: Replica, snapshot_index: u64, group: &Group) -> Self {
         let base = replica.status().base.index;
         Self {
             id,
@@ -224,7 +230,7 @@ impl Shard {
             since_snapshot_bytes: 0,
             snapshot_running: false,
             older_snapshot: base,
-            newest_snapshot: base,
+            newest_snapshot: snapshot_index.max(base),
             held_by_all: 0,
             fetch: None,
             preference: group.preference(id),

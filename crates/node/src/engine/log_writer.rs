@@ -1,12 +1,12 @@
 //! The thread that owns the log: everything at hand becomes durable with one fsync.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use clearspan_replica::{Append, LogError, LogPosition, LogStore, Persist, ShardId};
 use clearspan_storage::{Log, stop};
 use crossbeam_channel::{Receiver, Sender};
 
+use super::DISK_FULL_WAIT;
 use super::core::CoreEvent;
 use super::shared::Shared;
 
@@ -19,8 +19,6 @@ pub(crate) enum LogTask {
 
 /// The most bytes that one fsync waits for: the next write gathers while this one is under way.
 const WRITE_MAX_BYTES: u64 = 16 << 20;
-/// How long a full disk is left alone before the same write is offered again.
-const DISK_FULL_WAIT: Duration = Duration::from_millis(100);
 /// Purge after this many written bytes.
 const PURGE_INTERVAL_BYTES: u64 = 64 << 20;
 
@@ -103,12 +101,12 @@ fn write(log: &mut Log, shared: &Arc<Shared>, gathered: &Gathered) {
                 free_bytes,
                 needed_bytes,
             }) => {
-                shared.set_disk(free_bytes, needed_bytes);
+                shared.log_volume().refused(free_bytes, needed_bytes);
                 std::thread::sleep(DISK_FULL_WAIT);
             }
             Err(error) => stop(&error),
         }
     }
-    shared.set_disk(0, 0);
+    shared.log_volume().has_room();
     shared.count_log(gathered.bytes, gathered.entries);
 }

@@ -1,13 +1,13 @@
 //! The thread that puts packages into the store, behind apply: the log holds them until a snapshot says otherwise.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use clearspan_ledger::{MessageNo, ShardId};
 use clearspan_storage::{Package, PackageError, stop};
 use crossbeam_channel::{Receiver, Sender};
 
+use super::DISK_FULL_WAIT;
 use super::shared::Shared;
 
 /// What is asked of the package store.
@@ -23,8 +23,6 @@ pub(crate) enum PackageTask {
 
 /// Packages per batch.
 const BATCH_MAX_COUNT: usize = 256;
-/// How long a full disk is left alone.
-const DISK_FULL_WAIT: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(shared: &Arc<Shared>, tasks: &Receiver<PackageTask>) {
     let mut batch = Vec::new();
@@ -83,12 +81,12 @@ fn package(shard: ShardId, message: MessageNo, data: Bytes) -> Package {
 fn put(shared: &Arc<Shared>, batch: &[Package]) {
     loop {
         match shared.packages.put(batch) {
-            Ok(()) => return,
+            Ok(()) => return shared.package_volume().has_room(),
             Err(PackageError::DiskFull {
                 free_bytes,
                 needed_bytes,
             }) => {
-                shared.set_disk(free_bytes, needed_bytes);
+                shared.package_volume().refused(free_bytes, needed_bytes);
                 std::thread::sleep(DISK_FULL_WAIT);
             }
             Err(error) => stop(&error),

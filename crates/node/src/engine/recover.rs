@@ -9,6 +9,7 @@ use clearspan_replica::{
 };
 use clearspan_storage::{
     ClusterId, DataDir, DataDirError, Identity, Layout, Log, NodeId, PackageStore, Snapshots,
+    crash_point,
 };
 
 use super::group::Group;
@@ -43,8 +44,11 @@ pub(crate) fn open(
         }
         other => other?,
     };
+    crash_point("after-data-dir");
     let log = Log::open(&data, options.log.clone())?;
+    crash_point("after-log-open");
     let packages = PackageStore::open(&data, options.packages.clone())?;
+    crash_point("after-packages-open");
     let snapshots = Snapshots::open(&data);
     let found = log.shards().len();
     if found > usize::from(shards)

@@ -19,6 +19,50 @@ pub(crate) struct ShardState {
     pub(crate) mark: SnapshotMark,
 }
 
+/// Whether a volume is too full for what waits to be written there. Log and packages may lie on volumes of their own, so
+/// each has its own answer: only the writer that met a full disk knows when it has room again.
+#[derive(Debug)]
+pub(crate) struct VolumeFull {
+    holds: &'static str,
+    free: AtomicU64,
+    /// Zero while there is room.
+    needed: AtomicU64,
+}
+
+impl VolumeFull {
+    const fn new(holds: &'static str) -> Self {
+        Self {
+            holds,
+            free: AtomicU64::new(0),
+            needed: AtomicU64::new(0),
+        }
+    }
+
+    /// Notes that a write was refused; the operator is told once.
+    pub(crate) fn refused(&self, free_bytes: u64, needed_bytes: u64) {
+        self.free.store(free_bytes, Ordering::Relaxed);
+        if self.needed.swap(needed_bytes, Ordering::Relaxed) == 0 {
+            eprintln!(
+                "the disk of the {} is full ({free_bytes} bytes free, {needed_bytes} needed): \
+                 nothing more is taken in until there is room",
+                self.holds
+            );
+        }
+    }
+
+    /// Notes that the write went through.
+    pub(crate) fn has_room(&self) {
+        if self.needed.swap(0, Ordering::Relaxed) > 0 {
+            eprintln!("the disk of the {} has room again", self.holds);
+        }
+    }
+
+    fn get(&self) -> Option<(u64, u64)> {
+        let needed = self.needed.load(Ordering::Relaxed);
+        (needed > 0).then(|| (self.free.load(Ordering::Relaxed), needed))
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) cluster: u128,
@@ -27,8 +71,8 @@ pub(crate) struct Shared {
     pub(crate) packages: PackageStore,
     /// Packages on their way into the store.
     pending: Mutex<BTreeMap<(ShardId, MessageNo), Bytes>>,
-    disk_free: AtomicU64,
-    disk_needed: AtomicU64,
+    log_volume: VolumeFull,
+    package_volume: VolumeFull,
     log_bytes: AtomicU64,
     log_entries: AtomicU64,
     log_writes: AtomicU64,
@@ -47,8 +91,8 @@ impl Shared {
             shards: shards.into_iter().map(RwLock::new).collect(),
             packages,
             pending: Mutex::default(),
-            disk_free: AtomicU64::new(0),
-            disk_needed: AtomicU64::new(0),
+            log_volume: VolumeFull::new("log"),
+            package_volume: VolumeFull::new("packages"),
             log_bytes: AtomicU64::new(0),
             log_entries: AtomicU64::new(0),
             log_writes: AtomicU64::new(0),
@@ -98,14 +142,17 @@ impl Shared {
     }
 
     pub(crate) fn disk_full(&self) -> Option<(u64, u64)> {
-        let needed = self.disk_needed.load(Ordering::Relaxed);
-        (needed > 0).then(|| (self.disk_free.load(Ordering::Relaxed), needed))
+        self.log_volume.get().or_else(|| self.package_volume.get())
     }
 
-    /// `needed_bytes` of zero: there is room again.
-    pub(crate) fn set_disk(&self, free_bytes: u64, needed_bytes: u64) {
-        self.disk_free.store(free_bytes, Ordering::Relaxed);
-        self.disk_needed.store(needed_bytes, Ordering::Relaxed);
+    /// The volume of the log.
+    pub(crate) fn log_volume(&self) -> &VolumeFull {
+        &self.log_volume
+    }
+
+    /// The volume of the packages.
+    pub(crate) fn package_volume(&self) -> &VolumeFull {
+        &self.package_volume
     }
 
     pub(crate) fn count_log(&self, bytes: u64, entries: u64) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use clearspan_ledger::{Ledger, MessageNo, ShardId};
 use clearspan_replica::{MemberId, SnapshotMark};
-use clearspan_storage::{SnapshotError, Snapshots, stop};
+use clearspan_storage::{SnapshotError, Snapshots, crash_point, stop};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::core::CoreEvent;
@@ -81,6 +81,7 @@ impl Snapshotter {
         let (done, wait) = bounded(1);
         self.packages.send(PackageTask::Persist(done)).ok()?;
         wait.recv().ok()?;
+        crash_point("after-snapshot-packages");
         let number = clearspan_replica::ShardId::new(shard.get());
         match self.snapshots.write(number, &mark, |out| out.write_all(body)) {
             Ok(_) => {}

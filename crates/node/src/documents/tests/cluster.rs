@@ -65,6 +65,10 @@ impl View for Cluster {
 impl Cluster {
     /// ALFA and GAMM live in shard 0, BETA in shard 1. Nobody has money; a day is not open.
     pub(crate) fn new(net_unit: NetUnit) -> Self {
+        Self::with_retention(net_unit, 5)
+    }
+
+    pub(crate) fn with_retention(net_unit: NetUnit, retention_days: u16) -> Self {
         let mut cluster = Self {
             ledgers: vec![Ledger::new(), Ledger::new()],
             packages: BTreeMap::new(),
@@ -81,7 +85,7 @@ impl Cluster {
                 shard: ShardId::new(shard),
                 shards: 2,
                 hash_seed: 1,
-                retention_days: 5,
+                retention_days,
                 amount_max: AmountMinor::MAX,
                 page_len_payments: 2,
                 gap_timeout_ns: 60_000_000_000,

@@ -179,6 +179,30 @@ fn payments_of_a_cycle_are_forwarded_by_what_fits_in_one_message() {
 }
 
 #[test]
+fn senders_share_a_forward_unless_the_group_header_names_them() {
+    let mut cluster = Cluster::funded();
+    let sent = |id: &str, number| net(id, &[pay(number, BETA, "EUR", "1.00")]);
+    cluster.send(ALFA, &sent("A-1", 1));
+    cluster.send(GAMM, &sent("G-1", 2));
+    cluster.cycle();
+    let [shared] = &cluster.all(BETA, "pacs.008")[..] else {
+        panic!("one message");
+    };
+    assert_eq!(texts(shared, "UETR"), [uetr(1), uetr(2)]);
+    for (code, id, number) in [(ALFA, "A-2", 3), (GAMM, "G-2", 4)] {
+        let agent =
+            format!("<InstgAgt><FinInstnId><BICFI>{code}</BICFI></FinInstnId></InstgAgt></GrpHdr>");
+        cluster.send(code, &sent(id, number).replace("</GrpHdr>", &agent));
+    }
+    cluster.cycle();
+    let [_, of_alfa, of_gamm] = &cluster.all(BETA, "pacs.008")[..] else {
+        panic!("two more messages");
+    };
+    assert!(texts(of_alfa, "InstgAgt")[0].contains(ALFA));
+    assert!(texts(of_gamm, "InstgAgt")[0].contains(GAMM));
+}
+
+#[test]
 fn a_net_result_has_a_movement_in_each_currency() {
     let cluster = netted();
     let [result] = &cluster.all(BETA, "pacs.029")[..] else {

@@ -1,15 +1,15 @@
 //! Rule R24: the same bytes at any later time, on every thread, but for the mark in the header.
 
+use clearspan_ledger::directory::NetUnit;
 use clearspan_ledger::entry::AdminCommand;
 
 use super::cluster::{
-    ALFA, BETA, Cluster, GAMM, cancel, give_back, net, package, pay, transfer, uetr, urgent,
+    ALFA, BETA, Cluster, DAY, GAMM, cancel, give_back, net, package, pay, transfer, uetr, urgent,
 };
-use super::{Cache, Documents};
+use super::{Cache, DocumentError, Documents};
 
-/// After every entry of two busy days all documents are formed again and compared (`Cluster::check_stable`).
-#[test]
-fn later_events_change_no_document() {
+/// Two days of everything at once.
+pub(super) fn busy() -> Cluster {
     let mut cluster = Cluster::funded();
     let twin = transfer(1, &uetr(7), BETA, "EUR", "60.00").replace("T-1<", "T-7<");
     let first = net(
@@ -61,6 +61,20 @@ fn later_events_change_no_document() {
     cluster.admin(AdminCommand::CloseDay);
     cluster.tick(1);
     cluster.check_stable();
+    cluster
+}
+
+/// After every entry all documents so far are formed again and compared (`Cluster::check_stable`).
+#[test]
+fn later_events_change_no_document() {
+    let cluster = busy();
+    for name in [
+        "pacs.002", "pacs.004", "pacs.008", "pacs.029", "camt.029", "camt.053", "camt.054",
+        "camt.056",
+    ] {
+        let formed = [ALFA, BETA, GAMM].map(|code| cluster.all(code, name).len());
+        assert!(formed.iter().sum::<usize>() > 0, "{name}");
+    }
 }
 
 #[test]
@@ -109,4 +123,40 @@ fn threads_form_the_same_documents() {
             });
         }
     });
+}
+
+/// What leaves memory leaves whole: a number is unknown then, and those that stay are what they were.
+#[test]
+fn days_that_leave_take_their_numbers_with_them() {
+    let mut cluster = Cluster::with_retention(NetUnit::Payment, 2);
+    for code in [ALFA, BETA, GAMM] {
+        cluster.fund(code, "EUR", 10_000);
+    }
+    for (number, date) in (0_u32..).zip(["2026-11-30", "2026-12-01", "2026-12-02", "2026-12-03"]) {
+        cluster.open_day(date);
+        let (first, second) = (
+            pay(10 * number + 1, BETA, "EUR", "1.00"),
+            pay(10 * number + 2, GAMM, "EUR", "2.00"),
+        );
+        let id = format!("A-{number}");
+        cluster.send(ALFA, &package(&id, date, "", &[first, second]));
+        cluster.cycle();
+        let id = format!("G-{number}");
+        let single = urgent(&id, &pay(10 * number + 3, ALFA, "EUR", "0.50")).replace(DAY, date);
+        cluster.send(GAMM, &single);
+        if number > 0 {
+            let recall = cancel(&format!("A-C{number}"), ALFA, &[10 * (number - 1) + 1]);
+            cluster.send(ALFA, &recall);
+        }
+        cluster.admin(AdminCommand::CloseDay);
+    }
+    assert!(matches!(
+        cluster.error(ALFA, 1),
+        DocumentError::NumberUnknown { number: 1, .. }
+    ));
+    assert_eq!(
+        cluster.all(ALFA, "camt.053").len(),
+        4,
+        "two accounts, two days"
+    );
 }
