@@ -406,10 +406,7 @@ pub fn encode(cluster: [u8; 16], frame: &Frame, into: &mut Vec<u8>) -> Result<()
     let body_start = start + HEADER_BYTES;
     let found = into.len() - body_start;
     let max_bytes = kind.body_max_bytes();
-    let Some(found) = u32::try_from(found)
-        .ok()
-        .filter(|_| found <= max_bytes)
-    else {
+    let Some(found) = u32::try_from(found).ok().filter(|_| found <= max_bytes) else {
         into.truncate(start);
         return Err(FrameError::TooLong {
             kind,

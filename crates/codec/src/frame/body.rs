@@ -88,11 +88,7 @@ pub(super) fn put(frame: &Frame, writer: &mut Writer) {
     }
 }
 
-pub(super) fn take(
-    kind: Kind,
-    shard: ShardId,
-    reader: &mut Reader,
-) -> Result<Frame, DecodeError> {
+pub(super) fn take(kind: Kind, shard: ShardId, reader: &mut Reader) -> Result<Frame, DecodeError> {
     Ok(match kind {
         Kind::Hello => Frame::Hello(Hello {
             node: reader.raw()?,

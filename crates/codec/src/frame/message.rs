@@ -16,7 +16,11 @@ const SNAPSHOT: u8 = 2;
 
 pub(super) fn put(message: &PeerMessage, writer: &mut Writer) {
     let reject = if message.reject { REJECT } else { 0 };
-    let snapshot = if message.snapshot.is_some() { SNAPSHOT } else { 0 };
+    let snapshot = if message.snapshot.is_some() {
+        SNAPSHOT
+    } else {
+        0
+    };
     writer.raw(&[message.kind.to_byte(), reject | snapshot]);
     message.to.get().put(writer);
     message.from.get().put(writer);
