@@ -21,8 +21,8 @@ use crate::bytes_io::{Reader, Writer};
 pub const HEADER_BYTES: usize = 32;
 /// The layout's version; also what [`Hello`] speaks.
 pub const VERSION: u8 = 1;
-/// Most packages in one frame: enough small ones to fill a few MiB.
-pub const PACKAGES_MAX_COUNT: usize = 4096;
+/// Most packages in one frame: as many as a message has entries, so that bytes are the bound in practice.
+pub const PACKAGES_MAX_COUNT: usize = PEER_ENTRIES_MAX;
 /// The longest body of all: a message of entries with its fields, and a frame of packages, fit.
 pub const BODY_MAX_BYTES: usize = 12 << 20;
 
@@ -213,6 +213,9 @@ pub enum FrameError {
         /// The cap.
         max_bytes: usize,
     },
+    /// It holds more packages than are read.
+    #[error("a frame of {0} packages, at most {PACKAGES_MAX_COUNT} are allowed")]
+    TooMany(usize),
     /// The bytes are not those that were sent.
     #[error("a frame's checksum does not fit its bytes")]
     Checksum,
@@ -388,10 +391,15 @@ pub fn decode(header: &Header, body: Bytes) -> Result<Frame, FrameError> {
 /// Appends a frame's bytes.
 ///
 /// # Errors
-/// [`FrameError::TooLong`] or [`FrameError::Message`] when its reader would refuse it; then `into` is as it was.
+/// [`FrameError::TooLong`], [`FrameError::TooMany`] or [`FrameError::Message`] when its reader would refuse it; then
+/// `into` is as it was.
 pub fn encode(cluster: [u8; 16], frame: &Frame, into: &mut Vec<u8>) -> Result<(), FrameError> {
-    if let Frame::Raft { message, .. } = frame {
-        message.check()?;
+    match frame {
+        Frame::Raft { message, .. } => message.check()?,
+        Frame::Packages { packages, .. } if packages.len() > PACKAGES_MAX_COUNT => {
+            return Err(FrameError::TooMany(packages.len()));
+        }
+        _ => {}
     }
     let (kind, shard) = body::kind_and_shard(frame);
     let start = into.len();
