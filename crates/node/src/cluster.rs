@@ -11,7 +11,8 @@ mod tests;
 
 /// Where a value stands, for a fault's message: the line of a byte offset.
 fn line_of(text: &str, offset: usize) -> usize {
-    text.get(..offset).map_or(1, |before| before.matches('\n').count() + 1)
+    text.get(..offset)
+        .map_or(1, |before| before.matches('\n').count() + 1)
 }
 
 /// Why a cluster's definition or a node's settings cannot be used.

@@ -126,6 +126,10 @@ pub struct LinkOptions {
 
 /// Something from the connections, for the core.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all events are frames; a box would cost an allocation for each"
+)]
 pub enum LinkEvent {
     /// A frame.
     Frame {
@@ -276,13 +280,19 @@ impl LinkListener {
     /// As the system says.
     pub fn bind(runtime: &Handle, address: SocketAddr, limits: &LinkLimits) -> io::Result<Self> {
         let _context = runtime.enter();
-        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        let socket = if address.is_ipv4() {
+            TcpSocket::new_v4()?
+        } else {
+            TcpSocket::new_v6()?
+        };
         socket.set_reuseaddr(true)?;
         if let Some(bytes) = limits.socket_buffer_bytes {
             socket.set_recv_buffer_size(bytes)?;
         }
         socket.bind(address)?;
-        Ok(Self { inner: socket.listen(LISTEN_BACKLOG)? })
+        Ok(Self {
+            inner: socket.listen(LISTEN_BACKLOG)?,
+        })
     }
 
     /// Where it listens.
@@ -308,11 +318,17 @@ struct Shared {
 
 impl Shared {
     fn tls(&self) -> LinkTls {
-        self.tls.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.tls
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     fn refused(&self, address: SocketAddr, fault: &LinkFault) {
-        (self.sink)(LinkEvent::Refused { address, why: fault.to_string() });
+        (self.sink)(LinkEvent::Refused {
+            address,
+            why: fault.to_string(),
+        });
     }
 }
 
@@ -351,7 +367,10 @@ impl Drop for InboundGuard {
     fn drop(&mut self) {
         let mut all = self.peer.lock_inbound();
         let current = &mut all[lane_index(self.lane)];
-        if current.as_ref().is_some_and(|known| Arc::ptr_eq(known, &self.inbound)) {
+        if current
+            .as_ref()
+            .is_some_and(|known| Arc::ptr_eq(known, &self.inbound))
+        {
             *current = None;
         }
     }
@@ -386,17 +405,32 @@ impl Peer {
 
     /// A connection has said who it is. It takes the place of one that the peer may have lost already, but never of one
     /// from a newer life: a copy of a node that still runs somewhere must not push the real one aside.
-    fn inbound_begins(self: &Arc<Self>, lane: Lane, incarnation: u64) -> Result<InboundGuard, LinkFault> {
+    fn inbound_begins(
+        self: &Arc<Self>,
+        lane: Lane,
+        incarnation: u64,
+    ) -> Result<InboundGuard, LinkFault> {
         let mut all = self.lock_inbound();
-        if all.iter().flatten().any(|known| known.incarnation > incarnation) {
+        if all
+            .iter()
+            .flatten()
+            .any(|known| known.incarnation > incarnation)
+        {
             return Err(LinkFault::Older);
         }
-        let inbound = Arc::new(Inbound { incarnation, cut: Notify::new() });
+        let inbound = Arc::new(Inbound {
+            incarnation,
+            cut: Notify::new(),
+        });
         if let Some(known) = all[lane_index(lane)].replace(inbound.clone()) {
             known.cut.notify_one();
         }
         drop(all);
-        Ok(InboundGuard { peer: self.clone(), lane, inbound })
+        Ok(InboundGuard {
+            peer: self.clone(),
+            lane,
+            inbound,
+        })
     }
 
     fn status(&self) -> PeerStatus {
@@ -430,7 +464,9 @@ pub struct Links {
 
 impl fmt::Debug for Links {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Links").field("me", &self.shared.me).finish_non_exhaustive()
+        f.debug_struct("Links")
+            .field("me", &self.shared.me)
+            .finish_non_exhaustive()
     }
 }
 
@@ -468,10 +504,20 @@ impl Links {
         sink: impl Fn(LinkEvent) + Send + Sync + 'static,
     ) -> Self {
         let limits = options.limits;
-        assert!(limits.inbound_bytes >= BODY_MAX_BYTES, "the largest frame must fit");
-        assert!(limits.bulk_queue_bytes >= BODY_MAX_BYTES, "the largest frame must fit");
+        assert!(
+            limits.inbound_bytes >= BODY_MAX_BYTES,
+            "the largest frame must fit"
+        );
+        assert!(
+            limits.bulk_queue_bytes >= BODY_MAX_BYTES,
+            "the largest frame must fit"
+        );
         let peer = |address: PeerAddress| {
-            let room = || Arc::new(Semaphore::new(limits.inbound_bytes.min(Semaphore::MAX_PERMITS)));
+            let room = || {
+                Arc::new(Semaphore::new(
+                    limits.inbound_bytes.min(Semaphore::MAX_PERMITS),
+                ))
+            };
             Arc::new(Peer {
                 member: address.member,
                 node: address.node,
@@ -485,8 +531,11 @@ impl Links {
                 rooms: [room(), room()],
             })
         };
-        let peers: BTreeMap<MemberId, Arc<Peer>> =
-            options.peers.into_iter().map(|address| (address.member, peer(address))).collect();
+        let peers: BTreeMap<MemberId, Arc<Peer>> = options
+            .peers
+            .into_iter()
+            .map(|address| (address.member, peer(address)))
+            .collect();
         let shared = Arc::new(Shared {
             cluster: options.cluster.to_bytes(),
             node: options.node,
@@ -498,30 +547,50 @@ impl Links {
             tls: RwLock::new(options.tls),
             sink: Box::new(sink),
         });
-        let mut tasks =
-            vec![runtime.spawn(accept::run(shared.clone(), listener.inner)).abort_handle()];
+        let mut tasks = vec![
+            runtime
+                .spawn(accept::run(shared.clone(), listener.inner))
+                .abort_handle(),
+        ];
         for peer in shared.peers.values() {
-            tasks.push(runtime.spawn(dial::run(shared.clone(), peer.clone())).abort_handle());
+            tasks.push(
+                runtime
+                    .spawn(dial::run(shared.clone(), peer.clone()))
+                    .abort_handle(),
+            );
         }
-        Self { shared, _tasks: Arc::new(Tasks(tasks)) }
+        Self {
+            shared,
+            _tasks: Arc::new(Tasks(tasks)),
+        }
     }
 
     /// How every peer stands, by member.
     #[must_use]
     pub fn status(&self) -> Vec<PeerStatus> {
-        self.shared.peers.values().map(|peer| peer.status()).collect()
+        self.shared
+            .peers
+            .values()
+            .map(|peer| peer.status())
+            .collect()
     }
 
     /// The round trip to every peer that is up and has answered a ping.
     #[must_use]
     pub fn rtt(&self) -> BTreeMap<MemberId, Rtt> {
         let peers = self.shared.peers.iter();
-        peers.filter_map(|(&member, peer)| Some((member, peer.meter.rtt()?))).collect()
+        peers
+            .filter_map(|(&member, peer)| Some((member, peer.meter.rtt()?)))
+            .collect()
     }
 
     /// Takes other certificates for connections from now on; those that stand go on with theirs.
     pub fn set_tls(&self, tls: LinkTls) {
-        *self.shared.tls.write().unwrap_or_else(PoisonError::into_inner) = tls;
+        *self
+            .shared
+            .tls
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = tls;
     }
 
     /// Ends the connections to and from a member; they are opened anew, with the certificates of then.
@@ -543,7 +612,11 @@ impl Peers for Links {
         let Some(peer) = self.shared.peers.get(&to) else {
             return false;
         };
-        let lane = if frame.is_urgent() { Lane::Urgent } else { Lane::Bulk };
+        let lane = if frame.is_urgent() {
+            Lane::Urgent
+        } else {
+            Lane::Bulk
+        };
         peer.queue(lane).push(frame)
     }
 }

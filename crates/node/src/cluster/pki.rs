@@ -8,7 +8,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -83,6 +83,9 @@ pub enum PkiError {
         /// The certificate's file.
         path: PathBuf,
     },
+    /// A key that everybody on the machine can read.
+    #[error("{0} is a key that everybody can read or change; set its mode to 0600")]
+    KeyMode(PathBuf),
     /// A name that cannot be in a certificate.
     #[error("{0:?} is no operator's name: give 1 to 63 small letters, digits and hyphens")]
     OperatorName(String),
@@ -120,9 +123,10 @@ impl AuthorityKind {
     fn params(self, cluster: ClusterId) -> CertificateParams {
         let mut params = CertificateParams::default();
         params.distinguished_name = rcgen::DistinguishedName::new();
-        params
-            .distinguished_name
-            .push(DnType::CommonName, format!("Clearspan {} {cluster}", self.name()));
+        params.distinguished_name.push(
+            DnType::CommonName,
+            format!("Clearspan {} {cluster}", self.name()),
+        );
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         params
@@ -148,7 +152,9 @@ pub struct Issued {
 
 impl std::fmt::Debug for Issued {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Issued").field("certificate", &self.certificate).finish_non_exhaustive()
+        f.debug_struct("Issued")
+            .field("certificate", &self.certificate)
+            .finish_non_exhaustive()
     }
 }
 
@@ -165,16 +171,27 @@ impl Issued {
 
 fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<(), PkiError> {
     let write = || {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(path)?;
         file.write_all(bytes)?;
         file.sync_all()
     };
-    write().map_err(|source| PkiError::Io { step: "write", path: path.to_owned(), source })
+    write().map_err(|source| PkiError::Io {
+        step: "write",
+        path: path.to_owned(),
+        source,
+    })
 }
 
 fn read(path: &Path) -> Result<String, PkiError> {
-    fs::read_to_string(path)
-        .map_err(|source| PkiError::Io { step: "read", path: path.to_owned(), source })
+    fs::read_to_string(path).map_err(|source| PkiError::Io {
+        step: "read",
+        path: path.to_owned(),
+        source,
+    })
 }
 
 fn set_validity(params: &mut CertificateParams, now: Timestamp, validity: Duration) {
@@ -200,8 +217,14 @@ impl Authority {
         set_validity(&mut params, now, AUTHORITY_VALIDITY);
         let certificate = params.self_signed(&key)?;
         write_new(&kind.key_path(dir), key.serialize_pem().as_bytes(), 0o600)?;
-        write_new(&kind.certificate_path(dir), certificate.pem().as_bytes(), 0o644)?;
-        Ok(Self { issuer: Issuer::new(params, key) })
+        write_new(
+            &kind.certificate_path(dir),
+            certificate.pem().as_bytes(),
+            0o644,
+        )?;
+        Ok(Self {
+            issuer: Issuer::new(params, key),
+        })
     }
 
     /// Opens one that was made before.
@@ -221,7 +244,9 @@ impl Authority {
         if !belongs {
             return Err(PkiError::Authority { path });
         }
-        Ok(Self { issuer: Issuer::new(kind.params(cluster), key) })
+        Ok(Self {
+            issuer: Issuer::new(kind.params(cluster), key),
+        })
     }
 
     /// A node's certificate; `hosts` are the names and addresses under which clients reach it, besides those of this
@@ -236,12 +261,19 @@ impl Authority {
         now: Timestamp,
     ) -> Result<Issued, PkiError> {
         let mut names = vec![node_name(node)];
-        for host in ["localhost", "127.0.0.1", "::1"].into_iter().map(str::to_owned).chain(hosts.iter().cloned()) {
+        for host in ["localhost", "127.0.0.1", "::1"]
+            .into_iter()
+            .map(str::to_owned)
+            .chain(hosts.iter().cloned())
+        {
             if !names.contains(&host) {
                 names.push(host);
             }
         }
-        let usages = [ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        let usages = [
+            ExtendedKeyUsagePurpose::ServerAuth,
+            ExtendedKeyUsagePurpose::ClientAuth,
+        ];
         self.issue(names, &usages, now)
     }
 
@@ -287,7 +319,9 @@ impl Authority {
 }
 
 fn contains(bytes: &[u8], part: &[u8]) -> bool {
-    bytes.windows(part.len().max(1)).any(|window| window == part)
+    bytes
+        .windows(part.len().max(1))
+        .any(|window| window == part)
 }
 
 fn is_operator_name(name: &str) -> bool {
@@ -307,7 +341,9 @@ pub fn node_name(node: NodeId) -> String {
 /// The one name in a certificate that says who somebody is. None when there is none, or several; wildcards are nobody.
 fn clearspan_name(certificate: &CertificateDer<'_>) -> Option<String> {
     let parsed = webpki::EndEntityCert::try_from(certificate).ok()?;
-    let mut names = parsed.valid_dns_names().filter(|name| name.to_ascii_lowercase().ends_with(SUFFIX));
+    let mut names = parsed
+        .valid_dns_names()
+        .filter(|name| name.to_ascii_lowercase().ends_with(SUFFIX));
     let name = names.next()?;
     if names.next().is_some() || name.contains('*') {
         return None;
@@ -382,7 +418,10 @@ impl LinkTls {
         client.alpn_protocols = vec![LINK_PROTOCOL.to_vec()];
         let mut server = server_config(files, &files.nodes_ca)?;
         server.alpn_protocols = vec![LINK_PROTOCOL.to_vec()];
-        Ok(Self { client: Arc::new(client), server: Arc::new(server) })
+        Ok(Self {
+            client: Arc::new(client),
+            server: Arc::new(server),
+        })
     }
 }
 
@@ -419,14 +458,21 @@ pub fn client_config(
 
 fn server_config(files: &TlsFiles, clients: &Path) -> Result<ServerConfig, PkiError> {
     let fault = |error: rustls::Error| tls_error(&files.certificate, &error);
-    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots(clients)?), provider())
-        .build()
-        .map_err(|error| PkiError::Tls { path: clients.to_owned(), why: error.to_string() })?;
+    let verifier =
+        WebPkiClientVerifier::builder_with_provider(Arc::new(roots(clients)?), provider())
+            .build()
+            .map_err(|error| PkiError::Tls {
+                path: clients.to_owned(),
+                why: error.to_string(),
+            })?;
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&version::TLS13])
         .map_err(fault)?
         .with_client_cert_verifier(verifier)
-        .with_single_cert(read_certificates(&files.certificate)?, read_key(&files.key)?)
+        .with_single_cert(
+            read_certificates(&files.certificate)?,
+            read_key(&files.key)?,
+        )
         .map_err(fault)?;
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
@@ -438,13 +484,18 @@ fn provider() -> Arc<CryptoProvider> {
 }
 
 fn tls_error(path: &Path, error: &rustls::Error) -> PkiError {
-    PkiError::Tls { path: path.to_owned(), why: error.to_string() }
+    PkiError::Tls {
+        path: path.to_owned(),
+        why: error.to_string(),
+    }
 }
 
 fn roots(path: &Path) -> Result<RootCertStore, PkiError> {
     let mut roots = RootCertStore::empty();
     for certificate in read_certificates(path)? {
-        roots.add(certificate).map_err(|error| tls_error(path, &error))?;
+        roots
+            .add(certificate)
+            .map_err(|error| tls_error(path, &error))?;
     }
     Ok(roots)
 }
@@ -452,7 +503,10 @@ fn roots(path: &Path) -> Result<RootCertStore, PkiError> {
 fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, PkiError> {
     let text = read(path)?;
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
-    let fault = |source| PkiError::Pem { path: path.to_owned(), source };
+    let fault = |source| PkiError::Pem {
+        path: path.to_owned(),
+        source,
+    };
     let certificates = certificates.map_err(fault)?;
     if certificates.is_empty() {
         return Err(fault(rustls::pki_types::pem::Error::NoItemsFound));
@@ -461,6 +515,18 @@ fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, PkiErr
 }
 
 fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, PkiError> {
-    PrivateKeyDer::from_pem_slice(read(path)?.as_bytes())
-        .map_err(|source| PkiError::Pem { path: path.to_owned(), source })
+    let fault = |source| PkiError::Io {
+        step: "read",
+        path: path.to_owned(),
+        source,
+    };
+    let mode = fs::metadata(path).map_err(fault)?.permissions().mode();
+    // A group may be meant, as service managers hand keys over; others never are.
+    if mode & 0o007 != 0 {
+        return Err(PkiError::KeyMode(path.to_owned()));
+    }
+    PrivateKeyDer::from_pem_slice(read(path)?.as_bytes()).map_err(|source| PkiError::Pem {
+        path: path.to_owned(),
+        source,
+    })
 }

@@ -59,7 +59,10 @@ async fn serve(
         Ok((stream, inbound)) => {
             let fault = receive(&shared, stream, &inbound).await;
             // A node that goes away closes its connections; the rest is worth a line.
-            if !matches!(fault, LinkFault::Closed | LinkFault::Replaced | LinkFault::Read(_)) {
+            if !matches!(
+                fault,
+                LinkFault::Closed | LinkFault::Replaced | LinkFault::Read(_)
+            ) {
                 shared.refused(address, &fault);
             }
         }
@@ -79,13 +82,22 @@ async fn greet(shared: &Shared, stream: TcpStream) -> Result<Greeted, LinkFault>
     }
     let theirs = read_hello(shared, &mut stream).await?;
     check_certificate(stream.get_ref().1, NodeId::from_bytes(theirs.node))?;
-    let peer = shared.peers.get(&theirs.member).ok_or(LinkFault::Identity)?;
+    let peer = shared
+        .peers
+        .get(&theirs.member)
+        .ok_or(LinkFault::Identity)?;
     if peer.node.to_bytes() != theirs.node {
         return Err(LinkFault::Identity);
     }
     let inbound = peer.inbound_begins(theirs.lane, theirs.incarnation)?;
     let ours = encode_one(shared.cluster, &hello(shared, theirs.lane))?;
-    write(&mut stream, &ours, shared.limits.stall_timeout, &peer.meter.sent_bytes).await?;
+    write(
+        &mut stream,
+        &ours,
+        shared.limits.stall_timeout,
+        &peer.meter.sent_bytes,
+    )
+    .await?;
     Ok((stream, inbound))
 }
 
@@ -95,7 +107,11 @@ async fn receive(
     mut stream: TlsStream<TcpStream>,
     connection: &InboundGuard,
 ) -> LinkFault {
-    let InboundGuard { peer, lane, inbound } = connection;
+    let InboundGuard {
+        peer,
+        lane,
+        inbound,
+    } = connection;
     let reading = async {
         let _turn = peer.turn(*lane).lock().await;
         loop {
@@ -130,7 +146,10 @@ async fn receive_one(
         .await
         .map_err(|_| LinkFault::Closed)?;
     let frame = read_body(stream, &header, limits.idle_timeout).await?;
-    count(&peer.meter.received_bytes, clearspan_codec::frame::HEADER_BYTES + header.body_bytes());
+    count(
+        &peer.meter.received_bytes,
+        clearspan_codec::frame::HEADER_BYTES + header.body_bytes(),
+    );
     if let Frame::Ping { number } = frame {
         let pong = encode_one(shared.cluster, &Frame::Pong { number })?;
         return write(stream, &pong, limits.stall_timeout, &peer.meter.sent_bytes).await;
@@ -138,7 +157,11 @@ async fn receive_one(
     let frame = from_wire(frame).ok_or(LinkFault::Unexpected(header.kind()))?;
     check_addresses(shared, peer, &frame)?;
     count(&peer.meter.received_frames, 1);
-    (shared.sink)(LinkEvent::Frame { from: peer.member, frame, room: Room(room) });
+    (shared.sink)(LinkEvent::Frame {
+        from: peer.member,
+        frame,
+        room: Room(room),
+    });
     Ok(())
 }
 
@@ -160,5 +183,9 @@ fn check_addresses(shared: &Shared, peer: &Peer, frame: &PeerFrame) -> Result<()
         | PeerFrame::WantPackages { shard, .. }
         | PeerFrame::Packages { shard, .. } => *shard,
     };
-    if shard.get() < shared.shards { Ok(()) } else { Err(LinkFault::Misaddressed) }
+    if shard.get() < shared.shards {
+        Ok(())
+    } else {
+        Err(LinkFault::Misaddressed)
+    }
 }

@@ -35,22 +35,55 @@ pub(super) fn weight_bytes(frame: &PeerFrame) -> usize {
 pub(super) fn to_wire(frame: PeerFrame) -> Frame {
     match frame {
         PeerFrame::Raft(shard, message) => Frame::Raft { shard, message },
-        PeerFrame::Propose { number, shard, data } => Frame::Propose { shard, number, data },
-        PeerFrame::Answer { number, result } => {
-            Frame::Answer { number, result: result.map_err(refusal_to_wire) }
-        }
-        PeerFrame::WantSnapshot { shard, mark, offset_bytes } => {
-            Frame::WantSnapshot { shard, mark, offset_bytes }
-        }
-        PeerFrame::SnapshotPiece { shard, mark, offset_bytes, body_bytes, data } => {
-            Frame::SnapshotPiece { shard, mark, offset_bytes, body_bytes, data }
-        }
+        PeerFrame::Propose {
+            number,
+            shard,
+            data,
+        } => Frame::Propose {
+            shard,
+            number,
+            data,
+        },
+        PeerFrame::Answer { number, result } => Frame::Answer {
+            number,
+            result: result.map_err(refusal_to_wire),
+        },
+        PeerFrame::WantSnapshot {
+            shard,
+            mark,
+            offset_bytes,
+        } => Frame::WantSnapshot {
+            shard,
+            mark,
+            offset_bytes,
+        },
+        PeerFrame::SnapshotPiece {
+            shard,
+            mark,
+            offset_bytes,
+            body_bytes,
+            data,
+        } => Frame::SnapshotPiece {
+            shard,
+            mark,
+            offset_bytes,
+            body_bytes,
+            data,
+        },
         PeerFrame::SnapshotEnd { shard, delivered } => Frame::SnapshotEnd { shard, delivered },
         PeerFrame::Held { shard, index } => Frame::Held { shard, index },
-        PeerFrame::WantPackages { shard, from, below } => Frame::WantPackages { shard, from, below },
-        PeerFrame::Packages { shard, packages, through } => {
-            Frame::Packages { shard, packages, through }
+        PeerFrame::WantPackages { shard, from, below } => {
+            Frame::WantPackages { shard, from, below }
         }
+        PeerFrame::Packages {
+            shard,
+            packages,
+            through,
+        } => Frame::Packages {
+            shard,
+            packages,
+            through,
+        },
     }
 }
 
@@ -59,32 +92,72 @@ pub(super) fn from_wire(frame: Frame) -> Option<PeerFrame> {
     Some(match frame {
         Frame::Hello(_) | Frame::Ping { .. } | Frame::Pong { .. } => return None,
         Frame::Raft { shard, message } => PeerFrame::Raft(shard, message),
-        Frame::Propose { shard, number, data } => PeerFrame::Propose { number, shard, data },
-        Frame::Answer { number, result } => {
-            PeerFrame::Answer { number, result: result.map_err(refusal_from_wire) }
-        }
-        Frame::WantSnapshot { shard, mark, offset_bytes } => {
-            PeerFrame::WantSnapshot { shard, mark, offset_bytes }
-        }
-        Frame::SnapshotPiece { shard, mark, offset_bytes, body_bytes, data } => {
-            PeerFrame::SnapshotPiece { shard, mark, offset_bytes, body_bytes, data }
-        }
+        Frame::Propose {
+            shard,
+            number,
+            data,
+        } => PeerFrame::Propose {
+            number,
+            shard,
+            data,
+        },
+        Frame::Answer { number, result } => PeerFrame::Answer {
+            number,
+            result: result.map_err(refusal_from_wire),
+        },
+        Frame::WantSnapshot {
+            shard,
+            mark,
+            offset_bytes,
+        } => PeerFrame::WantSnapshot {
+            shard,
+            mark,
+            offset_bytes,
+        },
+        Frame::SnapshotPiece {
+            shard,
+            mark,
+            offset_bytes,
+            body_bytes,
+            data,
+        } => PeerFrame::SnapshotPiece {
+            shard,
+            mark,
+            offset_bytes,
+            body_bytes,
+            data,
+        },
         Frame::SnapshotEnd { shard, delivered } => PeerFrame::SnapshotEnd { shard, delivered },
         Frame::Held { shard, index } => PeerFrame::Held { shard, index },
-        Frame::WantPackages { shard, from, below } => PeerFrame::WantPackages { shard, from, below },
-        Frame::Packages { shard, packages, through } => {
-            PeerFrame::Packages { shard, packages, through }
+        Frame::WantPackages { shard, from, below } => {
+            PeerFrame::WantPackages { shard, from, below }
         }
+        Frame::Packages {
+            shard,
+            packages,
+            through,
+        } => PeerFrame::Packages {
+            shard,
+            packages,
+            through,
+        },
     })
 }
 
 fn refusal_to_wire(error: ProposeError) -> Refusal {
     match error {
-        ProposeError::DiskFull { free_bytes, needed_bytes } => {
-            Refusal::DiskFull { free_bytes, needed_bytes }
-        }
+        ProposeError::DiskFull {
+            free_bytes,
+            needed_bytes,
+        } => Refusal::DiskFull {
+            free_bytes,
+            needed_bytes,
+        },
         ProposeError::Dropped(reason) => Refusal::Dropped(reason),
-        ProposeError::TooLarge { len_bytes, max_bytes } => Refusal::TooLarge {
+        ProposeError::TooLarge {
+            len_bytes,
+            max_bytes,
+        } => Refusal::TooLarge {
             len_bytes: len_bytes as u64,
             max_bytes: max_bytes as u64,
         },
@@ -99,11 +172,18 @@ fn refusal_from_wire(refusal: Refusal) -> ProposeError {
     // A length that this machine cannot count is as good as the largest that it can: it is for people.
     let length = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     match refusal {
-        Refusal::DiskFull { free_bytes, needed_bytes } => {
-            ProposeError::DiskFull { free_bytes, needed_bytes }
-        }
+        Refusal::DiskFull {
+            free_bytes,
+            needed_bytes,
+        } => ProposeError::DiskFull {
+            free_bytes,
+            needed_bytes,
+        },
         Refusal::Dropped(reason) => ProposeError::Dropped(reason),
-        Refusal::TooLarge { len_bytes, max_bytes } => ProposeError::TooLarge {
+        Refusal::TooLarge {
+            len_bytes,
+            max_bytes,
+        } => ProposeError::TooLarge {
             len_bytes: length(len_bytes),
             max_bytes: length(max_bytes),
         },

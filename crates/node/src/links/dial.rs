@@ -48,7 +48,10 @@ pub(super) async fn run(shared: Arc<Shared>, peer: Arc<Peer>) {
                     backoff = limits.backoff_min;
                 }
                 peer.meter.disconnected(&fault.to_string());
-                (shared.sink)(LinkEvent::Down { member: peer.member, why: fault.to_string() });
+                (shared.sink)(LinkEvent::Down {
+                    member: peer.member,
+                    why: fault.to_string(),
+                });
                 fault
             }
             Err(fault) => fault,
@@ -68,8 +71,9 @@ async fn connect(shared: &Shared, peer: &Peer) -> Result<(Stream, Stream, u64), 
             connect_lane(shared, peer, Lane::Bulk)
         )
     };
-    let ((urgent, first), (bulk, second)) =
-        timeout(shared.limits.handshake_timeout, both).await.map_err(|_| LinkFault::Handshake)??;
+    let ((urgent, first), (bulk, second)) = timeout(shared.limits.handshake_timeout, both)
+        .await
+        .map_err(|_| LinkFault::Handshake)??;
     // The peer restarted between the two.
     if first != second {
         return Err(LinkFault::Closed);
@@ -77,9 +81,15 @@ async fn connect(shared: &Shared, peer: &Peer) -> Result<(Stream, Stream, u64), 
     Ok((urgent, bulk, first))
 }
 
-async fn connect_lane(shared: &Shared, peer: &Peer, lane: Lane) -> Result<(Stream, u64), LinkFault> {
+async fn connect_lane(
+    shared: &Shared,
+    peer: &Peer,
+    lane: Lane,
+) -> Result<(Stream, u64), LinkFault> {
     let connector = TlsConnector::from(shared.tls().client);
-    let stream = open(shared, &peer.address, lane).await.map_err(LinkFault::Connect)?;
+    let stream = open(shared, &peer.address, lane)
+        .await
+        .map_err(LinkFault::Connect)?;
     let mut stream = connector
         .connect(server_name(peer.node)?, stream)
         .await
@@ -90,7 +100,13 @@ async fn connect_lane(shared: &Shared, peer: &Peer, lane: Lane) -> Result<(Strea
     }
     check_certificate(connection, peer.node)?;
     let greeting = encode_one(shared.cluster, &hello(shared, lane))?;
-    write(&mut stream, &greeting, shared.limits.stall_timeout, &peer.meter.sent_bytes).await?;
+    write(
+        &mut stream,
+        &greeting,
+        shared.limits.stall_timeout,
+        &peer.meter.sent_bytes,
+    )
+    .await?;
     let answer = read_hello(shared, &mut stream).await?;
     if answer.node != peer.node.to_bytes() || answer.member != peer.member || answer.lane != lane {
         return Err(LinkFault::Identity);
@@ -101,7 +117,11 @@ async fn connect_lane(shared: &Shared, peer: &Peer, lane: Lane) -> Result<(Strea
 async fn open(shared: &Shared, address: &str, lane: Lane) -> std::io::Result<TcpStream> {
     let mut last = std::io::Error::from(std::io::ErrorKind::NotFound);
     for address in lookup_host(address).await? {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        let socket = if address.is_ipv4() {
+            TcpSocket::new_v4()?
+        } else {
+            TcpSocket::new_v6()?
+        };
         socket.set_nodelay(true)?;
         if let (Lane::Bulk, Some(bytes)) = (lane, shared.limits.socket_buffer_bytes) {
             socket.set_send_buffer_size(bytes)?;
@@ -122,6 +142,7 @@ async fn drive(shared: &Shared, peer: &Peer, lane: Lane, stream: Stream) -> Link
     let ended = tokio::select! {
         ended = send(shared, peer, lane, writer, origin, &answered) => ended,
         ended = hear(shared, peer, lane, reader, origin, &answered) => ended,
+        () = peer.queue(lane).overflowed() => Err(LinkFault::Overflow),
     };
     ended.map_or_else(|fault| fault, |never| match never {})
 }
@@ -163,7 +184,13 @@ async fn send(
                 count(&peer.meter.sent_frames, frames);
             }
         }
-        write(&mut writer, &buffer, limits.stall_timeout, &peer.meter.sent_bytes).await?;
+        write(
+            &mut writer,
+            &buffer,
+            limits.stall_timeout,
+            &peer.meter.sent_bytes,
+        )
+        .await?;
     }
 }
 

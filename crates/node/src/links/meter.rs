@@ -55,7 +55,10 @@ impl Meter {
 
     pub(super) fn connected(&self, incarnation: u64) {
         self.with(|state| {
-            state.connected = Some(Connected { since: now(), incarnation });
+            state.connected = Some(Connected {
+                since: now(),
+                incarnation,
+            });
             state.rtt = None;
         });
     }
@@ -72,11 +75,18 @@ impl Meter {
 
     pub(super) fn round_trip(&self, ns: u64) {
         self.with(|state| {
-            state.rtt = Some(state.rtt.map_or(Rtt { last_ns: ns, min_ns: ns, avg_ns: ns }, |rtt| Rtt {
-                last_ns: ns,
-                min_ns: rtt.min_ns.min(ns),
-                avg_ns: rtt.avg_ns - rtt.avg_ns / 8 + ns / 8,
-            }));
+            state.rtt = Some(state.rtt.map_or(
+                Rtt {
+                    last_ns: ns,
+                    min_ns: ns,
+                    avg_ns: ns,
+                },
+                |rtt| Rtt {
+                    last_ns: ns,
+                    min_ns: rtt.min_ns.min(ns),
+                    avg_ns: rtt.avg_ns - rtt.avg_ns / 8 + ns / 8,
+                },
+            ));
         });
     }
 
@@ -87,7 +97,9 @@ impl Meter {
     /// For how long the peer has been connected, and its incarnation.
     pub(super) fn connection(&self) -> Option<(u64, u64)> {
         self.with(|state| {
-            state.connected.map(|connected| (elapsed_ns(connected.since), connected.incarnation))
+            state
+                .connected
+                .map(|connected| (elapsed_ns(connected.since), connected.incarnation))
         })
     }
 

@@ -13,6 +13,8 @@ pub(super) struct Queue {
     state: Mutex<State>,
     /// Tells the one writer that there is something, or that the queue was closed.
     wake: Notify,
+    /// Tells whoever keeps the connection that the queue was full: its writer may hang in a write.
+    full: Notify,
     max_frames: usize,
     max_bytes: usize,
 }
@@ -28,7 +30,13 @@ struct State {
 
 impl Queue {
     pub(super) fn new(max_frames: usize, max_bytes: usize) -> Self {
-        Self { state: Mutex::default(), wake: Notify::new(), max_frames, max_bytes }
+        Self {
+            state: Mutex::default(),
+            wake: Notify::new(),
+            full: Notify::new(),
+            max_frames,
+            max_bytes,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -46,7 +54,7 @@ impl Queue {
         self.wake.notify_one();
     }
 
-    /// Whether there was room. If not the queue is closed, and its writer cuts the connection.
+    /// Whether there was room. If not the queue is closed, and [`Self::overflowed`] tells.
     pub(super) fn push(&self, frame: PeerFrame) -> bool {
         let weight = weight_bytes(&frame);
         let mut state = self.lock();
@@ -56,7 +64,7 @@ impl Queue {
         if state.frames.len() >= self.max_frames || state.bytes + weight > self.max_bytes {
             *state = State::default();
             drop(state);
-            self.wake.notify_one();
+            self.full.notify_one();
             return false;
         }
         state.bytes += weight;
@@ -91,9 +99,66 @@ impl Queue {
         }
     }
 
+    /// Returns once the queue was full.
+    pub(super) async fn overflowed(&self) {
+        loop {
+            self.full.notified().await;
+            // An earlier connection's overflow is not this one's.
+            if !self.lock().open {
+                return;
+            }
+        }
+    }
+
     /// Frames and bytes that wait.
     pub(super) fn depth(&self) -> (usize, usize) {
         let state = self.lock();
         (state.frames.len(), state.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(index: u64) -> PeerFrame {
+        PeerFrame::Held {
+            shard: clearspan_ledger::ShardId::new(0),
+            index,
+        }
+    }
+
+    fn indexes(batch: Vec<PeerFrame>) -> Vec<u64> {
+        let index = |frame| match frame {
+            PeerFrame::Held { index, .. } => index,
+            other => panic!("{other:?}"),
+        };
+        batch.into_iter().map(index).collect()
+    }
+
+    #[tokio::test]
+    async fn bounded_in_frames_and_bytes() {
+        let weight = weight_bytes(&frame(0));
+        for queue in [
+            Queue::new(3, usize::MAX),
+            Queue::new(usize::MAX, 3 * weight + 1),
+        ] {
+            assert!(!queue.push(frame(0)), "a closed queue takes nothing");
+            queue.open();
+            assert!((1..=3).all(|index| queue.push(frame(index))));
+            assert_eq!(queue.depth(), (3, 3 * weight));
+            assert_eq!(queue.next(weight + 1).await.map(indexes), Some(vec![1, 2]));
+            assert_eq!(queue.depth(), (1, weight));
+            assert!(queue.push(frame(4)));
+            assert!(queue.push(frame(5)));
+            assert!(!queue.push(frame(6)), "it is full");
+            queue.overflowed().await;
+            assert_eq!(queue.depth(), (0, 0), "what waited is dropped");
+            assert_eq!(queue.next(1).await.map(indexes), None);
+            assert!(!queue.push(frame(7)), "until it is opened again");
+            queue.open();
+            assert!(queue.push(frame(8)));
+            assert_eq!(queue.next(usize::MAX).await.map(indexes), Some(vec![8]));
+        }
     }
 }

@@ -5,7 +5,7 @@ mod hostile;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -55,14 +55,24 @@ impl World {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let cluster = ClusterId::random().unwrap();
-        let nodes =
-            Authority::create(dir.path(), AuthorityKind::Nodes, cluster, Clock::System.now()).unwrap();
+        let nodes = Authority::create(
+            dir.path(),
+            AuthorityKind::Nodes,
+            cluster,
+            Clock::System.now(),
+        )
+        .unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
             .unwrap();
-        Self { dir, runtime, cluster, nodes }
+        Self {
+            dir,
+            runtime,
+            cluster,
+            nodes,
+        }
     }
 
     fn ca(&self) -> PathBuf {
@@ -73,8 +83,16 @@ impl World {
     fn files(&self, name: &str, node: NodeId, by: &Authority, at: Timestamp) -> TlsFiles {
         let path = |end: &str| self.dir.path().join(format!("{name}.{end}"));
         let (certificate, key) = (path("crt"), path("key"));
-        by.issue_node(node, &[], at).unwrap().write(&certificate, &key).unwrap();
-        TlsFiles { certificate, key, nodes_ca: self.ca(), clients_ca: self.ca() }
+        by.issue_node(node, &[], at)
+            .unwrap()
+            .write(&certificate, &key)
+            .unwrap();
+        TlsFiles {
+            certificate,
+            key,
+            nodes_ca: self.ca(),
+            clients_ca: self.ca(),
+        }
     }
 
     fn tls(&self, number: u64) -> LinkTls {
@@ -145,7 +163,9 @@ impl World {
         let ends: Vec<End> = listeners
             .into_iter()
             .map(|(number, listener)| {
-                self.start(number, listener, &addresses, |options| options.limits = limits)
+                self.start(number, listener, &addresses, |options| {
+                    options.limits = limits
+                })
             })
             .collect();
         for end in &ends {
@@ -160,7 +180,10 @@ impl World {
 
 /// Shorter pings, so that tests need not wait for them.
 fn quick() -> LinkLimits {
-    LinkLimits { ping_interval: Duration::from_millis(20), ..LinkLimits::default() }
+    LinkLimits {
+        ping_interval: Duration::from_millis(20),
+        ..LinkLimits::default()
+    }
 }
 
 impl End {
@@ -223,7 +246,10 @@ fn append(from: u64, to: u64, first: u64, count: u64, len_bytes: usize) -> PeerF
         .collect();
     let mut message = heartbeat(from, to);
     message.kind = MessageKind::Append;
-    message.at = LogPosition { term: 2, index: first - 1 };
+    message.at = LogPosition {
+        term: 2,
+        index: first - 1,
+    };
     message.entries = entries;
     PeerFrame::Raft(shard(1), message)
 }
@@ -247,13 +273,16 @@ fn heartbeat(from: u64, to: u64) -> PeerMessage {
 }
 
 fn held(index: u64) -> PeerFrame {
-    PeerFrame::Held { shard: shard(0), index }
+    PeerFrame::Held {
+        shard: shard(0),
+        index,
+    }
 }
 
 fn wants(from: u64) -> PeerFrame {
-    PeerFrame::WantPackages { shard: shard(3), from, below: from + 10 }
-}
-
-fn assert_absent(path: &Path) {
-    assert!(!path.exists());
+    PeerFrame::WantPackages {
+        shard: shard(3),
+        from,
+        below: from + 10,
+    }
 }

@@ -15,13 +15,27 @@ fn two_nodes_exchange_frames_of_both_lanes() {
     let mut ends = world.nodes(2, quick());
     let (first, second) = ends.split_at_mut(1);
     let (first, second) = (&mut first[0], &mut second[0]);
-    let outcome = Outcome { index: LogIndex::new(7), reply: Reply::Done, released: Vec::new() };
+    let outcome = Outcome {
+        index: LogIndex::new(7),
+        reply: Reply::Done,
+        released: Vec::new(),
+    };
     let sent = [
         append(1, 2, 10, 3, 100_000),
         PeerFrame::Raft(shard(2), heartbeat(1, 2)),
-        PeerFrame::Propose { number: 5, shard: shard(3), data: Bytes::from(vec![1; 20_000]) },
-        PeerFrame::Answer { number: 6, result: Ok(outcome) },
-        PeerFrame::Answer { number: 7, result: Err(ProposeError::NoShard(9)) },
+        PeerFrame::Propose {
+            number: 5,
+            shard: shard(3),
+            data: Bytes::from(vec![1; 20_000]),
+        },
+        PeerFrame::Answer {
+            number: 6,
+            result: Ok(outcome),
+        },
+        PeerFrame::Answer {
+            number: 7,
+            result: Err(ProposeError::NoShard(9)),
+        },
         held(8),
         wants(9),
     ];
@@ -44,7 +58,10 @@ fn two_nodes_exchange_frames_of_both_lanes() {
     // And the other way.
     assert!(second.links.send(member(1), held(1)));
     assert_eq!(first.expect_frame().0, member(2));
-    assert!(!first.links.send(member(3), held(1)), "there is no such member");
+    assert!(
+        !first.links.send(member(3), held(1)),
+        "there is no such member"
+    );
 }
 
 #[test]
@@ -104,7 +121,10 @@ fn a_peer_that_goes_away_is_down_and_comes_back() {
     let (listener_2, address_2) = world.listener(&limits);
     let addresses = BTreeMap::from([(1, address_1), (2, address_2)]);
     let mut first = world.start(1, listener_1, &addresses, |_| {});
-    assert!(!first.links.send(member(2), held(1)), "nothing is kept for a peer that is down");
+    assert!(
+        !first.links.send(member(2), held(1)),
+        "nothing is kept for a peer that is down"
+    );
     let second = world.start(2, listener_2, &addresses, |_| {});
     assert_eq!(first.expect_up(), member(2));
     drop(second);
@@ -114,7 +134,10 @@ fn a_peer_that_goes_away_is_down_and_comes_back() {
     let second = world.start(2, listener, &addresses, |options| options.incarnation = 2);
     assert_eq!(first.expect_up(), member(2));
     assert!(first.links.send(member(2), held(3)));
-    assert!(matches!(second.expect_frame().1, PeerFrame::Held { index: 3, .. }));
+    assert!(matches!(
+        second.expect_frame().1,
+        PeerFrame::Held { index: 3, .. }
+    ));
     assert_eq!(first.links.status()[0].incarnation, Some(2));
     assert_eq!(first.links.status()[0].cuts, 1);
 }
