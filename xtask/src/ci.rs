@@ -11,7 +11,9 @@ type Step = (&'static str, fn() -> anyhow::Result<()>);
 
 /// In this order, since what fails soonest comes first and the later ones use what the earlier ones built.
 const STEPS: [Step; 7] = [
-    ("fmt", || check(cargo(&["fmt", "--all", "--check"]))),
+    ("fmt", || {
+        check(cargo(&["fmt", "--all", "--check", "--", "-l"]))
+    }),
     ("test", || check(cargo(&["test", "--workspace"]))),
     ("clippy", || {
         check(cargo(&[

@@ -109,9 +109,11 @@ impl Day {
         } else {
             print(&report, &settings)?;
         }
-        // A day whose receipts do not add up to its ledger must not look like success.
+        // A day whose receipts do not add up to its ledger must not look like success, nor may one that came too late.
         Ok(if report.summary.reconciled == Some(false) {
             ExitCode::FAILURE
+        } else if report.run.after_close > 0 {
+            ExitCode::from(REFUSED)
         } else {
             ExitCode::SUCCESS
         })
@@ -215,6 +217,14 @@ fn print(report: &DayReport, settings: &Settings) -> std::io::Result<()> {
             "Everything had been taken in before: nothing was settled again."
         )?;
     }
+    if run.after_close > 0 {
+        writeln!(
+            out,
+            "The business day had ended: {} messages came too late and were not taken. For another day, or another input, \
+             give another --out.",
+            count(run.after_close)
+        )?;
+    }
     for not_taken in run.not_taken.iter().take(NOT_TAKEN_SHOWN) {
         writeln!(out, "  not taken: {}: {}", not_taken.file, not_taken.why)?;
     }
@@ -280,6 +290,8 @@ fn print(report: &DayReport, settings: &Settings) -> std::io::Result<()> {
     writeln!(out, "Output: {}", report.output.display())
 }
 
+/// Exit code of what a rule refused.
+const REFUSED: u8 = 5;
 /// Refused files listed for people.
 const NOT_TAKEN_SHOWN: usize = 12;
 

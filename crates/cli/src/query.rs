@@ -15,7 +15,8 @@ use crate::output::{self, Table, group};
 /// Ask for a payment, an account, a queue, expected incoming payments or a cycle
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Reads a stopped node's data directory and changes nothing in it. Exit code 1 when there is nothing under that name.
+Reads a stopped node's data directory; no state changes, no payment is touched. Exit code 1 when there is nothing under
+that name. A payment with a UETR is found by its UETR only.
 
 Examples:
   clearspan query out/day cycle
@@ -221,6 +222,9 @@ fn accounts(found: &[AccountState], json: bool) -> anyhow::Result<bool> {
             group(&account.available.value),
             account.queued.to_string(),
         ]);
+    }
+    if found.is_empty() {
+        return Ok(false);
     }
     let mut out = std::io::stdout().lock();
     table.print(&mut out)?;

@@ -34,13 +34,27 @@ impl Verify {
             }
             writeln!(
                 out,
-                "{}: {} cycles, {} business days, {} settled payments checked",
-                if report.ok { "verified" } else { "NOT VERIFIED" },
+                "{}: cycles {}, business days {}, settled payments {}",
+                if report.ok {
+                    "verified"
+                } else {
+                    "NOT VERIFIED"
+                },
                 report.cycles.len(),
                 report.days.len(),
                 output::count(report.settled_count)
             )?;
+            if let Some(before) = &report.certificates_follow {
+                writeln!(
+                    out,
+                    "the first certificate here follows an older one, {before}: keep that figure to prove that none is missing"
+                )?;
+            }
         }
-        Ok(if report.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(if report.ok {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
     }
 }

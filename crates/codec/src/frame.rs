@@ -129,6 +129,20 @@ pub enum Frame {
         /// Its outcome.
         result: Result<Outcome, Refusal>,
     },
+    /// How far must a read have applied?
+    ReadIndex {
+        /// The shard.
+        shard: ShardId,
+        /// Comes back with the answer.
+        number: u64,
+    },
+    /// The answer to a read.
+    ReadAnswer {
+        /// The read's number.
+        number: u64,
+        /// The index.
+        result: Result<u64, Refusal>,
+    },
     /// Send me a piece of a snapshot.
     WantSnapshot {
         /// The shard.
@@ -299,6 +313,10 @@ kinds! {
     11 Packages: BODY_MAX_BYTES, true;
     /// How far all data members' logs reach.
     12 Held: 8, true;
+    /// A read's question.
+    13 ReadIndex: 8, true;
+    /// Its answer.
+    14 ReadAnswer: SMALL_BODY_MAX_BYTES, false;
 }
 
 /// A frame's header, checked.

@@ -150,7 +150,7 @@ impl Ledger {
             .cycles
             .retain(|_, summary| summary.date >= date);
         for member in self.members.values_mut() {
-            member.stream.retain_from(opened);
+            member.stream.retain_from(date, opened);
         }
     }
 

@@ -134,6 +134,12 @@ impl Ledger {
                         .as_ref()
                         .map_or(1, |genesis| genesis.retention_days),
                 );
+                // Movements made before the first business day count with it.
+                for dated in self.coordinator.references.values_mut() {
+                    if *dated == BusinessDate::default() {
+                        *dated = *date;
+                    }
+                }
                 self.coordinator
                     .references
                     .retain(|_, kept| kept.days() + retention >= date.days());
@@ -432,6 +438,10 @@ impl Ledger {
         }
         if running.answered.len() == usize::from(self.shards()) {
             assert_balanced(&running);
+            // Rounds ascend, so the list is in order once each round's part is.
+            let drops = &mut running.summary.drops;
+            let begun = drops.partition_point(|drop| drop.round < round);
+            drops[begun..].sort_by_key(|drop| (drop.participant, drop.currency));
             if running.dropped_in_round {
                 self.start_round(&mut running);
             } else {
@@ -470,10 +480,6 @@ impl Ledger {
                 .summary
                 .available
                 .sort_by_key(|available| (available.participant, available.currency));
-            running
-                .summary
-                .drops
-                .sort_by_key(|drop| (drop.round, drop.participant, drop.currency));
             running.summary.ended_time = self.now;
             self.coordinator.cycles.insert(cycle, running.summary);
             self.send_all(&ChannelMessage::End {

@@ -165,6 +165,8 @@ pub(crate) struct DayBook {
     ids: Chunked<u128>,
     contents: Chunked<u64>,
     messages: Chunked<MessageRecord>,
+    /// Messages whose payments have numbers: any number of others may lie between them.
+    carriers: Chunked<MessageNo>,
     gross: Chunked<GrossRecord>,
     by_id: Index,
     by_content: Index,
@@ -189,6 +191,7 @@ impl DayBook {
             ids: Chunked::default(),
             contents: Chunked::default(),
             messages: Chunked::default(),
+            carriers: Chunked::default(),
             gross: Chunked::default(),
             by_id: Index::default(),
             by_content: Index::default(),
@@ -257,22 +260,25 @@ impl DayBook {
 
     /// The message that a payment came with.
     pub(crate) fn message_of(&self, payment: PaymentNo) -> Option<(MessageNo, &MessageRecord)> {
-        // Messages ascend by their first payment; those without numbered payments share it with the next.
-        let (mut low, mut high) = (0, self.messages.len());
+        // Messages ascend by their first payment.
+        let (mut low, mut high) = (0, self.carriers.len());
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.messages.get(middle)?.first_payment <= payment {
+            let (_, record) = self.carrier(middle)?;
+            if record.first_payment <= payment {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
-        (0..low).rev().find_map(|at| {
-            let record = self.messages.get(at)?;
-            let end = record.first_payment.get() + u64::from(record.numbered());
-            (record.numbered() > 0 && payment.get() < end)
-                .then_some((MessageNo::new(self.first_message.get() + at as u64), record))
-        })
+        let (message, record) = self.carrier(low.checked_sub(1)?)?;
+        let end = record.first_payment.get() + u64::from(record.numbered());
+        (payment.get() < end).then_some((message, record))
+    }
+
+    fn carrier(&self, at: usize) -> Option<(MessageNo, &MessageRecord)> {
+        let message = *self.carriers.get(at)?;
+        Some((message, self.message(message)?))
     }
 
     pub(crate) fn gross(&self, payment: PaymentNo) -> Option<&GrossRecord> {
@@ -319,15 +325,14 @@ impl DayBook {
 
     pub(crate) fn push_message(&mut self, record: MessageRecord) {
         let position = self.messages.len();
+        let key = Self::message_key(&record.message_id);
+        let hash = self.hasher.hash(key, record.sender.get());
+        if record.numbered() > 0 {
+            let message = MessageNo::new(self.first_message.get() + position as u64);
+            self.carriers.push(message);
+        }
         self.messages.push(record);
-        let (messages, hasher) = (&self.messages, self.hasher);
-        let rehash = |at: usize| {
-            messages.get(at).map_or(0, |m| {
-                hasher.hash(Self::message_key(&m.message_id), m.sender.get())
-            })
-        };
-        self.by_message_id
-            .insert(rehash(position), position, rehash);
+        self.by_message_id.insert(hash, position);
     }
 
     fn message_key(id: &Text) -> u128 {
@@ -378,9 +383,8 @@ impl DayBook {
 
     /// Loads the index lines of a payment to come, so that the loads of a whole package overlap.
     #[inline]
-    pub(crate) fn touch(&self, id_hash: u64, content_hash: u64) -> usize {
-        self.by_id.find(id_hash).next().unwrap_or(0)
-            ^ self.by_content.find(content_hash).next().unwrap_or(0)
+    pub(crate) fn touch(&self, id_hash: u64, content_hash: u64) -> u64 {
+        self.by_id.touch(id_hash) ^ self.by_content.touch(content_hash)
     }
 
     #[inline]
@@ -396,13 +400,8 @@ impl DayBook {
         self.slots.push(slot);
         self.ids.push(id.bits());
         self.contents.push(content);
-        let (ids, contents, hasher) = (&self.ids, &self.contents, self.hasher);
-        self.by_id.insert(id_hash, position, |at| {
-            hasher.hash(ids.get(at).copied().unwrap_or(0), 0)
-        });
-        self.by_content.insert(content_hash, position, |at| {
-            hasher.hash(u128::from(contents.get(at).copied().unwrap_or(0)), 1)
-        });
+        self.by_id.insert(id_hash, position);
+        self.by_content.insert(content_hash, position);
     }
 
     /// Bytes held for payments and messages.
@@ -411,6 +410,7 @@ impl DayBook {
             + self.ids.memory_bytes()
             + self.contents.memory_bytes()
             + self.messages.memory_bytes()
+            + self.carriers.memory_bytes()
             + self.gross.memory_bytes()
             + self.by_id.memory_bytes()
             + self.by_content.memory_bytes()

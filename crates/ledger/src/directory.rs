@@ -173,9 +173,8 @@ impl Directory {
     }
 
     fn index(&mut self, position: usize) {
-        let participants = &self.participants;
-        let rehash = |at: usize| Self::hash(participants[at].bic);
-        self.by_bic.insert(rehash(position), position, rehash);
+        let hash = Self::hash(self.participants[position].bic);
+        self.by_bic.insert(hash, position);
     }
 }
 

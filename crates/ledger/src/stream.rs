@@ -263,10 +263,17 @@ impl Stream {
         self.items.iter()
     }
 
-    /// Forgets what was put out before a journal position.
-    pub(crate) fn retain_from(&mut self, index: LogIndex) {
-        while self.items.front().is_some_and(|item| item.index < index) {
-            self.items.pop_front();
+    /// Forgets business days before `oldest`, which opened at `opened`. A day's output ends with its statements: what was
+    /// put out between two days belongs to the later one, whose statement accounts for it.
+    pub(crate) fn retain_from(&mut self, oldest: BusinessDate, opened: LogIndex) {
+        let ended = |item: &Item| matches!(&item.body, ItemBody::Statement(statement) if statement.date < oldest);
+        let is_statement = |item: &Item| matches!(item.body, ItemBody::Statement(_));
+        if let Some(last) = self.items.iter().rposition(ended) {
+            self.items.drain(..=last);
+        } else if !self.items.iter().any(is_statement) {
+            // A participant without an account has no statements.
+            self.items
+                .drain(..self.items.partition_point(|item| item.index < opened));
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Growing tables without long pauses: a chunked vector, and an index over positions that grows in small segments.
 //!
 //! A plain vector of millions of payments would copy itself when it doubles, and a plain hash table would rehash itself:
-//! tens of milliseconds in which no urgent payment settles. Here the longest step moves one segment.
+//! tens of milliseconds in which no urgent payment settles. Here the longest step moves one segment, in order and without
+//! a look at the keys.
 
 use crate::layout::{Layout, Sink, Source};
 
@@ -128,7 +129,8 @@ pub(crate) struct Index {
 
 #[derive(Clone, Debug, Default)]
 struct Segment {
-    /// `tag << 32 | position + 1`; zero is free. Linear probing, at most three quarters full.
+    /// `tag << 32 | position + 1`; zero is free. Linear probing, at most three quarters full. Where an entry belongs are
+    /// the upper bits of its tag, so a segment grows without the keys, and entries keep their order while it does.
     slots: Vec<u64>,
     used: usize,
 }
@@ -141,7 +143,7 @@ impl Index {
         let slots = segment.map_or(&[][..], |segment| &segment.slots);
         let mask = slots.len().wrapping_sub(1);
         let tag = Self::tag_of(hash);
-        let mut at = hash as usize;
+        let mut at = Self::place_of(tag, slots.len());
         std::iter::from_fn(move || {
             loop {
                 let slot = *slots.get(at & mask)?;
@@ -156,12 +158,23 @@ impl Index {
         })
     }
 
-    /// Adds a position under its key's hash. `rehash` gives the hash of any position added before.
+    /// Loads the line in which a hash is looked for, without a look at what is there: what depended on it would wait.
+    #[inline]
+    pub(crate) fn touch(&self, hash: u64) -> u64 {
+        self.segments
+            .get(Self::segment_of(hash))
+            .map(|segment| &segment.slots)
+            .and_then(|slots| slots.get(Self::place_of(Self::tag_of(hash), slots.len())))
+            .copied()
+            .unwrap_or(0)
+    }
+
+    /// Adds a position under its key's hash.
     ///
     /// # Panics
     /// When the table has 2^32 - 1 positions: a business day of one shard ends long before.
     #[inline]
-    pub(crate) fn insert(&mut self, hash: u64, position: usize, rehash: impl Fn(usize) -> u64) {
+    pub(crate) fn insert(&mut self, hash: u64, position: usize) {
         if self.segments.is_empty() {
             self.segments = vec![Segment::default(); SEGMENT_COUNT];
         }
@@ -172,25 +185,29 @@ impl Index {
             let slots = (segment.slots.len() * 2).max(SEGMENT_SLOTS_MIN);
             let old = std::mem::replace(&mut segment.slots, vec![0; slots]);
             for slot in old.into_iter().filter(|&slot| slot != 0) {
-                let hash = rehash((slot & 0xFFFF_FFFF) as usize - 1);
-                Self::place(&mut segment.slots, hash, slot);
+                Self::place(&mut segment.slots, slot);
             }
         }
-        Self::place(
-            &mut segment.slots,
-            hash,
-            Self::tag_of(hash) << 32 | u64::from(value),
-        );
+        let slot = Self::tag_of(hash) << 32 | u64::from(value);
+        Self::place(&mut segment.slots, slot);
         segment.used += 1;
     }
 
-    fn place(slots: &mut [u64], hash: u64, value: u64) {
+    #[inline]
+    fn place(slots: &mut [u64], slot: u64) {
         let mask = slots.len() - 1;
-        let mut at = hash as usize & mask;
+        let mut at = Self::place_of(slot >> 32, slots.len());
         while slots[at] != 0 {
             at = (at + 1) & mask;
         }
-        slots[at] = value;
+        slots[at] = slot;
+    }
+
+    /// Where a tag belongs among this many slots, a power of two.
+    #[inline]
+    const fn place_of(tag: u64, slots: usize) -> usize {
+        // The upper bits of 32 bits, scaled: below `slots`.
+        ((tag * slots as u64) >> 32) as usize
     }
 
     #[inline]
@@ -271,7 +288,7 @@ mod tests {
         let hash = |position: usize| hasher.hash(keys[position], 3);
         let mut index = Index::default();
         for position in 0..keys.len() {
-            index.insert(hash(position), position, hash);
+            index.insert(hash(position), position);
         }
         for (position, &key) in keys.iter().enumerate() {
             let found: Vec<usize> = index

@@ -6,11 +6,12 @@ use std::io::Read as _;
 
 use clearspan_ledger::directory::{AccountTerms, ParticipantTerms};
 use clearspan_ledger::entry::{AdminCommand, Command, Genesis};
+use clearspan_ledger::money::format_minor;
 use clearspan_ledger::stream::ItemBody;
-use clearspan_ledger::{AdminRefusal, Currency, Reply, ShardId, Text};
+use clearspan_ledger::{AdminRefusal, AmountMinor, Currency, Reply, ShardId, Text};
 
 use crate::engine::{Engine, Lane, ProposeError};
-use crate::settings::{Participant, Settings};
+use crate::settings::{Account, Participant, Settings};
 
 /// Why settings cannot be put into force.
 #[derive(Debug, thiserror::Error)]
@@ -130,6 +131,9 @@ fn take_up(engine: &Engine, participant: &Participant) -> Result<(), FoundingErr
         let opened = execute_or(engine, &command, AdminRefusal::AccountExists, || {
             format!("open the {} account of {bic}", account.currency)
         })?;
+        if !opened {
+            same_credit_line(engine, participant, account)?;
+        }
         let reference = opening_reference(participant, account.currency);
         if account.opening_balance.minor() > 0
             && (opened || was_cut_off(engine, participant, reference))
@@ -146,6 +150,31 @@ fn take_up(engine: &Engine, participant: &Participant) -> Result<(), FoundingErr
         }
     }
     Ok(())
+}
+
+/// A credit line is agreed when the account is opened: another one in the settings would be passed over in silence.
+fn same_credit_line(
+    engine: &Engine,
+    participant: &Participant,
+    account: &Account,
+) -> Result<(), FoundingError> {
+    let agreed = engine.with_ledger(participant.home, |ledger| {
+        let number = ledger.directory().find(participant.bic)?;
+        Some(ledger.account(number, account.currency)?.credit_line())
+    });
+    match agreed {
+        Some(agreed) if agreed != account.credit_line => {
+            let text = |line: AmountMinor| format_minor(line.signed(), account.currency);
+            Err(FoundingError::Contradiction(format!(
+                "the {} account of {} was opened with a credit line of {}; the settings say {}",
+                account.currency,
+                participant.bic,
+                text(agreed),
+                text(account.credit_line)
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether an earlier run opened an account and ended before it put the opening balance there. The ledger forgets references

@@ -153,7 +153,9 @@ impl<'a> Outbox<'a> {
         });
         let documents = Documents::new(&reading, &self.settings, &self.cache);
         match (known, documents.refusal(fault, known, self.engine.now())) {
-            (Some(bic), Some(answer)) => self.write_answer(&self.of(bic.as_str()), file, &answer),
+            (Some(bic), Some(answer)) => {
+                self.write_answer(&self.of(bic.as_str()), file, 1, &answer)
+            }
             _ => Ok(()),
         }
     }
@@ -181,7 +183,7 @@ impl<'a> Outbox<'a> {
                 file: file.to_owned(),
                 source: Box::new(source),
             })?;
-        self.write_answer(&self.of(submission.sender.as_str()), file, &answer)
+        self.write_answer(&self.of(submission.sender.as_str()), file, 1, &answer)
     }
 
     /// Answers a status enquiry, as things stand.
@@ -231,9 +233,9 @@ impl<'a> Outbox<'a> {
         answers: &[Document],
     ) -> Result<(), OutboxError> {
         let directory = self.of(sender.as_str());
-        answers
-            .iter()
-            .try_for_each(|answer| self.write_answer(&directory, file, answer))
+        (1..)
+            .zip(answers)
+            .try_for_each(|(place, answer)| self.write_answer(&directory, file, place, answer))
     }
 
     /// Answers that have no number are not part of the stream: they say how things stood when they were asked for, and
@@ -242,12 +244,14 @@ impl<'a> Outbox<'a> {
         &self,
         directory: &Path,
         file: &str,
+        place: usize,
         answer: &Document,
     ) -> Result<(), OutboxError> {
-        let name = file.replace(['/', '\\'], "-");
-        let name = name.strip_suffix(".xml").unwrap_or(&name);
-        let path = directory.join("answers").join(name).join(&answer.file_name);
-        // Its own name may be another the next time; under one name for all, nothing half done is left lying about.
+        let directory = answers_of(directory, file);
+        // `pacs.002.001.10` answers as `1-pacs.002.xml`: asked again, the answer takes the place of the one before.
+        let short: Vec<&str> = answer.name.split('.').take(2).collect();
+        let path = directory.join(format!("{place}-{}.xml", short.join(".")));
+        // Under one name for all, nothing half done is left lying about.
         replace(&path, &path.with_file_name("answer.part"), &answer.bytes)
     }
 
@@ -405,6 +409,14 @@ impl<'a> Outbox<'a> {
         }
         Ok(())
     }
+}
+
+/// Where the answers to a file go.
+fn answers_of(directory: &Path, file: &str) -> PathBuf {
+    let name = file.replace(['/', '\\'], "-");
+    directory
+        .join("answers")
+        .join(name.strip_suffix(".xml").unwrap_or(&name))
 }
 
 /// Numbers that one thread forms in a row.

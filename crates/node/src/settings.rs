@@ -74,7 +74,7 @@ pub enum SettingsError {
         source: std::io::Error,
     },
     /// It is not TOML of the known fields; the message names line and column.
-    #[error("{path}: {source}")]
+    #[error("{path}")]
     Toml {
         /// Which file.
         path: PathBuf,
@@ -165,45 +165,74 @@ impl Settings {
     /// # Errors
     /// [`SettingsError`] names the line and says what to do.
     pub fn read(path: &Path) -> Result<Self, SettingsError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| SettingsError::Read { path: path.to_owned(), source })?;
+        let text = std::fs::read_to_string(path).map_err(|source| SettingsError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
         Self::parse(&text, path)
     }
 
     fn parse(text: &str, path: &Path) -> Result<Self, SettingsError> {
-        let file: File = toml::from_str(text)
-            .map_err(|source| SettingsError::Toml { path: path.to_owned(), source: Box::new(source) })?;
+        let file: File = toml::from_str(text).map_err(|source| SettingsError::Toml {
+            path: path.to_owned(),
+            source: Box::new(source),
+        })?;
         let refuse = |offset: usize, what: String| SettingsError::Value {
             path: path.to_owned(),
-            line: text.get(..offset).map_or(1, |before| before.matches('\n').count() + 1),
+            line: text
+                .get(..offset)
+                .map_or(1, |before| before.matches('\n').count() + 1),
             what,
         };
         let shards = *file.shards.get_ref();
         if shards == 0 || shards > SHARDS_MAX {
-            return Err(refuse(file.shards.span().start, format!("shards is {shards}; give 1 to {SHARDS_MAX}")));
+            return Err(refuse(
+                file.shards.span().start,
+                format!("shards is {shards}; give 1 to {SHARDS_MAX}"),
+            ));
         }
         let date = file.business_date.get_ref();
         let business_date = BusinessDate::parse(date.as_bytes()).ok_or_else(|| {
-            refuse(file.business_date.span().start, format!("business_date is {date:?}; give a date such as \"2026-11-30\""))
+            refuse(
+                file.business_date.span().start,
+                format!("business_date is {date:?}; give a date such as \"2026-11-30\""),
+            )
         })?;
-        let clearing_house = Bic::parse(file.clearing_house.as_bytes())
-            .ok_or_else(|| refuse(0, format!("clearing_house {:?} is not a BIC", file.clearing_house)))?;
+        let clearing_house = Bic::parse(file.clearing_house.as_bytes()).ok_or_else(|| {
+            refuse(
+                0,
+                format!("clearing_house {:?} is not a BIC", file.clearing_house),
+            )
+        })?;
         if file.retention_days == 0 || file.page_len_payments == 0 {
-            return Err(refuse(0, "retention_days and page_len_payments must be at least 1".to_owned()));
+            return Err(refuse(
+                0,
+                "retention_days and page_len_payments must be at least 1".to_owned(),
+            ));
         }
         if file.participant.len() > PARTICIPANTS_MAX {
-            return Err(refuse(0, format!("more than {PARTICIPANTS_MAX} participants")));
+            return Err(refuse(
+                0,
+                format!("more than {PARTICIPANTS_MAX} participants"),
+            ));
         }
         let mut seen = BTreeSet::new();
         let mut participants = Vec::new();
         for spanned in file.participant {
             let offset = spanned.span().start;
-            let participant = check_participant(spanned.into_inner(), shards).map_err(|what| refuse(offset, what))?;
+            let participant = check_participant(spanned.into_inner(), shards)
+                .map_err(|what| refuse(offset, what))?;
             if !seen.insert(participant.bic) {
-                return Err(refuse(offset, format!("{} stands here a second time", participant.bic)));
+                return Err(refuse(
+                    offset,
+                    format!("{} stands here a second time", participant.bic),
+                ));
             }
             if participant.bic == clearing_house {
-                return Err(refuse(offset, format!("{clearing_house} is the clearing house's own code")));
+                return Err(refuse(
+                    offset,
+                    format!("{clearing_house} is the clearing house's own code"),
+                ));
             }
             participants.push(participant);
         }
@@ -212,9 +241,15 @@ impl Settings {
             shards,
             clearing_house,
             retention_days: file.retention_days,
-            amount_max: file.amount_max_minor.map_or(Some(AmountMinor::MAX), AmountMinor::new).ok_or_else(|| {
-                refuse(0, format!("amount_max_minor is above {}", AmountMinor::MAX.minor()))
-            })?,
+            amount_max: file
+                .amount_max_minor
+                .map_or(Some(AmountMinor::MAX), AmountMinor::new)
+                .ok_or_else(|| {
+                    refuse(
+                        0,
+                        format!("amount_max_minor is above {}", AmountMinor::MAX.minor()),
+                    )
+                })?,
             page_len_payments: file.page_len_payments,
             gap_timeout_seconds: file.gap_timeout_seconds,
             participants,
@@ -223,10 +258,18 @@ impl Settings {
 }
 
 fn check_participant(file: FileParticipant, shards: u16) -> Result<Participant, String> {
-    let bic = Bic::parse(file.bic.as_bytes())
-        .ok_or_else(|| format!("{:?} is not a BIC: give 8 or 11 capital letters and digits", file.bic))?;
+    let bic = Bic::parse(file.bic.as_bytes()).ok_or_else(|| {
+        format!(
+            "{:?} is not a BIC: give 8 or 11 capital letters and digits",
+            file.bic
+        )
+    })?;
     if file.shard >= shards {
-        return Err(format!("{bic} has home shard {}, there are shards 0 to {}", file.shard, shards - 1));
+        return Err(format!(
+            "{bic} has home shard {}, there are shards 0 to {}",
+            file.shard,
+            shards - 1
+        ));
     }
     if file.name.is_empty() || file.name.len() > NAME_MAX_BYTES {
         return Err(format!("{bic} needs a name of 1 to {NAME_MAX_BYTES} bytes"));
@@ -245,7 +288,10 @@ fn check_participant(file: FileParticipant, shards: u16) -> Result<Participant, 
                     AmountFault::Empty => "is empty".to_owned(),
                     AmountFault::NotANumber => "is not a decimal number".to_owned(),
                     AmountFault::TooManyDecimals => {
-                        format!("has more than the {} decimals of {currency}", currency.exponent())
+                        format!(
+                            "has more than the {} decimals of {currency}",
+                            currency.exponent()
+                        )
                     }
                     AmountFault::TooLarge => "has more than 18 digits".to_owned(),
                 };
@@ -255,7 +301,9 @@ fn check_participant(file: FileParticipant, shards: u16) -> Result<Participant, 
         accounts.push(Account {
             currency,
             opening_balance: amount("opening_balance", &account.opening_balance)?,
-            credit_line: account.credit_line.map_or(Ok(AmountMinor::ZERO), |text| amount("credit_line", &text))?,
+            credit_line: account
+                .credit_line
+                .map_or(Ok(AmountMinor::ZERO), |text| amount("credit_line", &text))?,
         });
     }
     if accounts.is_empty() {
@@ -291,7 +339,10 @@ opening_balance = "10.005"
 "#;
 
     fn parse(text: &str) -> Result<Settings, String> {
-        Settings::parse(text, Path::new("p.toml")).map_err(|error| error.to_string())
+        Settings::parse(text, Path::new("p.toml")).map_err(|error| {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            format!("{error}: {}", cause.unwrap_or_default())
+        })
     }
 
     #[test]
@@ -300,7 +351,10 @@ opening_balance = "10.005"
         let alfa = &settings.participants[0];
         assert_eq!(alfa.bic.to_string(), "ALFADEFFXXX");
         assert_eq!(alfa.accounts[0].opening_balance.minor(), 10_005);
-        assert_eq!((settings.retention_days, alfa.net_unit), (5, NetUnit::Payment));
+        assert_eq!(
+            (settings.retention_days, alfa.net_unit),
+            (5, NetUnit::Payment)
+        );
     }
 
     #[test]
@@ -308,7 +362,11 @@ opening_balance = "10.005"
         for (from, to, expected) in [
             ("shards = 4", "shards = 0", "line 2: shards is 0"),
             ("2026-11-30", "2026-02-30", "line 1: business_date"),
-            ("shard = 3", "shard = 4", "line 3: ALFADEFFXXX has home shard 4"),
+            (
+                "shard = 3",
+                "shard = 4",
+                "line 3: ALFADEFFXXX has home shard 4",
+            ),
             ("\"ALFADEFF\"", "\"alfa\"", "line 3: \"alfa\" is not a BIC"),
             ("10.005", "10.0055", "more than the 3 decimals"),
             ("KWD", "ZZZ", "not an ISO 4217 currency"),
@@ -318,6 +376,10 @@ opening_balance = "10.005"
             assert!(error.contains(expected), "{error}");
         }
         let twice = format!("{GOOD}{}", GOOD.split_once("shards = 4\n").unwrap().1);
-        assert!(parse(&twice).unwrap_err().contains("line 10: ALFADEFFXXX stands here a second time"));
+        assert!(
+            parse(&twice)
+                .unwrap_err()
+                .contains("line 10: ALFADEFFXXX stands here a second time")
+        );
     }
 }

@@ -5,8 +5,9 @@
 //! everything before it durable, and only then may the log be cut past it.
 
 use std::fmt;
-use std::io;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -131,8 +132,15 @@ impl PackageStore {
                 source: source.into(),
             }
         };
+        clear_unfinished(&place).map_err(|source| PackageError::Fatal {
+            step: "clear what an interrupted start left",
+            place: place.clone(),
+            source: source.into(),
+        })?;
         let database = Database::builder(&place)
             .cache_size(options.cache_bytes)
+            // Packages are compact already, and trying again costs more than anything else here.
+            .journal_compression(CompressionType::None)
             // Two cores suffice for flushing and compaction; they must not crowd the ledgers.
             .worker_threads(2)
             .open()
@@ -296,6 +304,54 @@ impl PackageStore {
                 self.fatal("read a package", source)
             }
             other => self.corrupt(shard, number, other.to_string()),
+        }
+    }
+}
+
+/// The engine opens no store whose setting up was cut off before its version was noted. Such a one never held anything:
+/// tables come after the version, so it has none, and its journal is one file of zeros. Then, and only then, it is cleared.
+fn clear_unfinished(place: &Path) -> io::Result<()> {
+    let version = place.join("version");
+    let version_length = match fs::metadata(&version) {
+        Ok(metadata) => metadata.len(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+        Err(error) => return Err(error),
+    };
+    let tables = match fs::read_dir(place.join("keyspaces")) {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        Err(error) => return Err(error),
+    };
+    if version_length > 0 || tables {
+        return Ok(());
+    }
+    let first_journal = place.join("0.jnl");
+    for entry in fs::read_dir(place)? {
+        let path = entry?.path();
+        let is_journal = path.extension().is_some_and(|ending| ending == "jnl");
+        if is_journal && (path != first_journal || !is_zero(&path)?) {
+            return Ok(());
+        }
+    }
+    for path in [first_journal, version] {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_zero(path: &Path) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    let mut piece = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut piece) {
+            Ok(0) => return Ok(true),
+            Ok(length) if piece.iter().take(length).any(|&byte| byte != 0) => return Ok(false),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
 }

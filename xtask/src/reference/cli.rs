@@ -53,3 +53,18 @@ fn subcommands(help: &str) -> Vec<String> {
         .map(str::to_owned)
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::subcommands;
+
+    #[test]
+    fn subcommands_are_found_with_wrapped_descriptions_between() {
+        let help = "About.\n\nCommands:\n  day    Run a day: files in,\n         receipts out\n  query  Ask\n  help   Print\n\nOptions:\n  -h  Print\n";
+        assert_eq!(subcommands(help), ["day", "query"]);
+        assert_eq!(
+            subcommands("Usage: clearspan day <DIR>\n"),
+            Vec::<String>::new()
+        );
+    }
+}

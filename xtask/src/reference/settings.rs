@@ -216,3 +216,42 @@ fn kind_for_people(kind: &str) -> anyhow::Result<&'static str> {
         _ => bail!("{SOURCE}: no word for the kind {kind}"),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::keys;
+
+    const SOURCE: &str = "
+struct File {
+    business_date: toml::Spanned<String>,
+    #[serde(default = \"five\")]
+    retention_days: u16,
+    amount_max_minor: Option<u64>,
+    #[serde(default)]
+    participant: Vec<toml::Spanned<FileParticipant>>,
+}
+
+const fn five() -> u16 {
+    5
+}
+";
+
+    #[test]
+    fn keys_come_with_kind_and_default() {
+        let keys = keys(SOURCE, "File").expect("keys");
+        let found: Vec<_> = keys
+            .iter()
+            .map(|key| (key.name.as_str(), key.kind.as_str(), key.default.as_deref()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("business_date", "text", None),
+                ("retention_days", "number", Some("`5`")),
+                ("amount_max_minor", "number", Some("none")),
+                ("participant", "tables", Some("none")),
+            ]
+        );
+        assert!(super::keys(SOURCE, "Other").is_err());
+    }
+}

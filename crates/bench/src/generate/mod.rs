@@ -12,7 +12,7 @@ mod ids;
 mod manifest;
 mod message;
 mod participants;
-mod rng;
+pub(crate) mod rng;
 mod text;
 mod writer;
 

@@ -19,6 +19,8 @@ pub(super) fn kind_and_shard(frame: &Frame) -> (Kind, ShardId) {
         Frame::Raft { shard, .. } => (Kind::Raft, *shard),
         Frame::Propose { shard, .. } => (Kind::Propose, *shard),
         Frame::Answer { .. } => (Kind::Answer, NO_SHARD),
+        Frame::ReadIndex { shard, .. } => (Kind::ReadIndex, *shard),
+        Frame::ReadAnswer { .. } => (Kind::ReadAnswer, NO_SHARD),
         Frame::WantSnapshot { shard, .. } => (Kind::WantSnapshot, *shard),
         Frame::SnapshotPiece { shard, .. } => (Kind::SnapshotPiece, *shard),
         Frame::SnapshotEnd { shard, .. } => (Kind::SnapshotEnd, *shard),
@@ -41,7 +43,9 @@ pub(super) fn put(frame: &Frame, writer: &mut Writer) {
             }
             .put(writer);
         }
-        Frame::Ping { number } | Frame::Pong { number } => number.put(writer),
+        Frame::Ping { number } | Frame::Pong { number } | Frame::ReadIndex { number, .. } => {
+            number.put(writer);
+        }
         Frame::Raft { message, .. } => message::put(message, writer),
         Frame::Propose { number, data, .. } => {
             number.put(writer);
@@ -52,6 +56,14 @@ pub(super) fn put(frame: &Frame, writer: &mut Writer) {
             result.is_ok().put(writer);
             match result {
                 Ok(outcome) => outcome.put(writer),
+                Err(refusal) => put_refusal(*refusal, writer),
+            }
+        }
+        Frame::ReadAnswer { number, result } => {
+            number.put(writer);
+            result.is_ok().put(writer);
+            match result {
+                Ok(index) => index.put(writer),
                 Err(refusal) => put_refusal(*refusal, writer),
             }
         }
@@ -120,6 +132,18 @@ pub(super) fn take(kind: Kind, shard: ShardId, reader: &mut Reader) -> Result<Fr
             number: u64::take(reader)?,
             result: if bool::take(reader)? {
                 Ok(Layout::take(reader)?)
+            } else {
+                Err(take_refusal(reader)?)
+            },
+        },
+        Kind::ReadIndex => Frame::ReadIndex {
+            shard,
+            number: u64::take(reader)?,
+        },
+        Kind::ReadAnswer => Frame::ReadAnswer {
+            number: u64::take(reader)?,
+            result: if bool::take(reader)? {
+                Ok(u64::take(reader)?)
             } else {
                 Err(take_refusal(reader)?)
             },

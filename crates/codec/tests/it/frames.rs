@@ -271,6 +271,21 @@ fn frames() -> Vec<(String, Frame)> {
         },
     );
     add("held", Frame::Held { shard, index: 1234 });
+    add("read-index", Frame::ReadIndex { shard, number: 8 });
+    add(
+        "read-answer",
+        Frame::ReadAnswer {
+            number: 8,
+            result: Ok(1234),
+        },
+    );
+    add(
+        "read-answer-no-leader",
+        Frame::ReadAnswer {
+            number: 8,
+            result: Err(Refusal::NoLeader),
+        },
+    );
     add(
         "want-packages",
         Frame::WantPackages {

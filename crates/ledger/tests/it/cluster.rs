@@ -9,8 +9,7 @@ use clearspan_ledger::entry::{
     AdminCommand, ChannelMessage, Command, CycleCommand, Entry, Genesis,
 };
 use clearspan_ledger::{
-    AdminRefusal, AmountMinor, Bic, Currency, CyclePhase, Ledger, LogIndex, Reply, ShardId,
-    Timestamp,
+    AdminRefusal, AmountMinor, Bic, Currency, CyclePhase, Ledger, Reply, ShardId, Timestamp,
 };
 
 use crate::rng::Rng;
@@ -93,13 +92,16 @@ impl Cluster {
             _ => None,
         };
         let ledger = &mut self.ledgers[shard.index()];
+        let (last, before) = ledger.position();
         let entry = Entry {
-            index: ledger.position().0.next(),
+            index: last.next(),
             time: Timestamp::from_ns(self.now_ns),
             command,
         };
         let outcome = ledger.apply(&entry);
         assert_eq!(outcome.index, entry.index);
+        let after = ledger.position();
+        assert_eq!(after, (entry.index, before.max(entry.time)), "log time");
         self.journals[shard.index()].push(entry);
         if let (Some((currency, minor)), Reply::Done) = (fund, &outcome.reply) {
             *self.issued.entry(currency).or_default() += minor;
@@ -303,13 +305,5 @@ impl Cluster {
     pub(crate) fn expect_refused(&mut self, command: AdminCommand, refusal: AdminRefusal) {
         let reply = self.admin(command);
         assert_eq!(reply, Reply::Refused(refusal));
-    }
-
-    /// The state digests, and how far each shard is.
-    pub(crate) fn digests(&self) -> Vec<(LogIndex, u128)> {
-        self.ledgers
-            .iter()
-            .map(|ledger| (ledger.position().0, ledger.digest()))
-            .collect()
     }
 }

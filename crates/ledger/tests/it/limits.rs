@@ -3,8 +3,10 @@
 use clearspan_ledger::directory::{AccountTerms, NetUnit, ParticipantTerms};
 use clearspan_ledger::entry::{AdminCommand, Command, CycleCommand, Genesis};
 use clearspan_ledger::message::{Class, MessageKind, OriginalPayment, Settlement, Submission};
+use clearspan_ledger::stream::ItemBody;
 use clearspan_ledger::{
-    AdminRefusal, AmountMinor, HELD_MAX_MESSAGES, Reason, Reply, ShardId, Text,
+    AdminRefusal, AmountMinor, CycleNumber, HELD_MAX_BYTES, HELD_MAX_MESSAGES, Reason, Reply,
+    ShardId, Text,
 };
 
 use crate::cluster::{Cluster, genesis};
@@ -125,6 +127,35 @@ fn a_full_store_of_held_messages_takes_no_more_and_empties_in_order() {
     assert_eq!(queue.len(), HELD_MAX_MESSAGES + 1);
     let reply = cluster.apply(shard(0), Command::Submit(numbered(most + 2)));
     assert!(matches!(reply, Reply::Taken { accepted: 1, .. }));
+}
+
+#[test]
+fn held_messages_have_a_maximum_in_bytes() {
+    let mut cluster = Cluster::new(&genesis(1));
+    add(&mut cluster, "A", 0, true, 0);
+    add(&mut cluster, "B", 0, false, 0);
+    let half = usize::try_from(HELD_MAX_BYTES / 2 + 1).expect("fits memory");
+    let heap = bytes::Bytes::from(vec![0; half]);
+    for day in 0..2 {
+        cluster.expect_done(AdminCommand::OpenDay { date: date(day) });
+        let large = |number| Submission {
+            heap: heap.clone(),
+            digest: u128::from(day),
+            ..numbered(number)
+        };
+        let reply = cluster.apply(shard(0), Command::Submit(large(2)));
+        assert!(matches!(reply, Reply::Held { .. }), "{reply:?}");
+        let reply = cluster.apply(shard(0), Command::Submit(large(3)));
+        assert_eq!(reply, Reply::HeldFull { missing_from: 1 });
+        let small = Submission {
+            digest: u128::from(day),
+            ..numbered(4)
+        };
+        let reply = cluster.apply(shard(0), Command::Submit(small));
+        assert!(matches!(reply, Reply::Held { .. }), "small ones still fit");
+        cluster.expect_done(AdminCommand::CloseDay);
+        cluster.pump();
+    }
 }
 
 #[test]
@@ -301,6 +332,12 @@ fn what_is_beyond_retention_is_forgotten_and_the_rest_is_not() {
         cluster.pump();
         cluster.expect_done(AdminCommand::CloseDay);
         cluster.pump();
+        for ledger in &cluster.ledgers {
+            for number in 1..=day + 1 {
+                let record = ledger.cycle(CycleNumber::new(number));
+                assert_eq!(record.is_some(), number >= day, "{number} on {day}");
+            }
+        }
         let kept = cluster.coordinator().cycle_summaries().count();
         assert_eq!(kept, usize::try_from(day + 1).expect("small").min(2));
         for earlier in 0..=day {
@@ -378,4 +415,64 @@ fn a_message_at_another_shard_is_sent_home() {
     };
     let home = Reply::NotHome { home: shard(1) };
     assert_eq!(cluster.apply(shard(0), skip), home);
+}
+
+#[test]
+fn money_put_on_an_account_between_two_days_stays_with_the_later_one() {
+    let mut cluster = Cluster::new(&Genesis {
+        retention_days: 1,
+        ..genesis(2)
+    });
+    add(&mut cluster, "A", 1, false, 1000);
+    for day in 0..4 {
+        cluster.expect_done(AdminCommand::OpenDay { date: date(day) });
+        cluster.pump();
+        cluster.expect_done(AdminCommand::CloseDay);
+        cluster.pump();
+        let ledger = cluster.ledger(shard(1));
+        let participant = ledger.directory().find(bic("A")).expect("taken up");
+        let stream = ledger.stream(participant).expect("output");
+        let statement = stream.iter().find_map(|item| match &item.body {
+            ItemBody::Statement(statement) if statement.date == date(day) => Some(**statement),
+            _ => None,
+        });
+        let statement = statement.expect("the day has a statement");
+        // What the statement accounts for is still there to be listed.
+        let funded: u64 = stream
+            .range(statement.first_number, statement.end_number)
+            .map(|item| match &item.body {
+                ItemBody::Funded { amount, .. } => amount.minor(),
+                _ => 0,
+            })
+            .sum();
+        assert_eq!(u128::from(funded), statement.credits_minor, "day {day}");
+        cluster.expect_done(AdminCommand::Fund {
+            reference: Text::new(&format!("between-{day}")).expect("short"),
+            bic: bic("A"),
+            currency: eur(),
+            amount: amount(7),
+        });
+        cluster.pump();
+    }
+}
+
+#[test]
+fn a_movement_made_before_the_first_day_is_not_made_again_after_it() {
+    let mut cluster = Cluster::new(&genesis(2));
+    add(&mut cluster, "A", 1, false, 1000);
+    let again = AdminCommand::Fund {
+        reference: Text::new("A").expect("short"),
+        bic: bic("A"),
+        currency: eur(),
+        amount: amount(1000),
+    };
+    for day in 0..3 {
+        cluster.expect_refused(again.clone(), AdminRefusal::ReferenceUsed);
+        cluster.expect_done(AdminCommand::OpenDay { date: date(day) });
+        cluster.pump();
+        cluster.expect_refused(again.clone(), AdminRefusal::ReferenceUsed);
+        cluster.expect_done(AdminCommand::CloseDay);
+        cluster.pump();
+    }
+    assert_eq!(cluster.balance(bic("A"), eur()), 1000);
 }

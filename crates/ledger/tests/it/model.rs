@@ -61,7 +61,6 @@ struct Payment {
     minor: i128,
     id: PaymentId,
     content: u64,
-    gross: bool,
     class: Class,
     or_refuse: bool,
     times: SettlementTimes,
@@ -340,7 +339,6 @@ impl Model {
                 minor: record.amount.signed(),
                 id: record.id,
                 content: record.content_digest,
-                gross,
                 class,
                 or_refuse,
                 times: times.map_or_else(SettlementTimes::default, |(_, times)| *times),
@@ -923,17 +921,21 @@ impl Pair {
             // A return usually goes for something that was really received.
             if kind == MessageKind::Return {
                 let mine = self.model.bank(bic(sender));
-                let received: Vec<(usize, PaymentId, Currency)> = self
+                let received: Vec<(usize, PaymentId, Currency, i128)> = self
                     .model
                     .payments
                     .iter()
                     .filter(|payment| payment.receiver == mine)
-                    .map(|payment| (payment.sender, payment.id, payment.currency))
+                    .map(|payment| (payment.sender, payment.id, payment.currency, payment.minor))
                     .collect();
                 if !received.is_empty() && !self.rng.one_in(5) {
-                    let (payer, id, currency) = self.rng.pick(&received);
+                    let (payer, id, currency, minor) = self.rng.pick(&received);
                     record.receiver = Some(self.model.banks[payer].bic);
-                    record.amount = amount(1 + self.rng.below(8));
+                    record.amount = if self.rng.one_in(2) {
+                        amount(u64::try_from(minor).expect("small"))
+                    } else {
+                        amount(1 + self.rng.below(8))
+                    };
                     if !self.rng.one_in(6) {
                         record.currency = currency;
                     }

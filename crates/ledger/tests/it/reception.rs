@@ -332,11 +332,32 @@ fn output_is_acknowledged_up_to_what_is_there() {
         &[1, 3],
         "bank A 10
          bank B 0
-         ack A 1
+         acknowledged A -> 0
          ack A 99
+         acknowledged A -> 1
+         ack A 0
+         acknowledged A -> 1
          ack Z 1 -> refused ParticipantUnknown
          day
          A pays p: B 1 -> settled
          output A -> funded 10; p settled",
+    );
+}
+
+#[test]
+fn what_any_cycle_of_the_day_dropped_lacked_funds() {
+    check(
+        "bank A 10
+         bank B 0
+         day
+         A sends m: B 100 -> accepted 1
+         cycle -> EUR settled 0 for 0, dropped 1 for 100
+         A sends n: B 1 -> accepted 1
+         cycle -> EUR settled 0 for 0, dropped 2 for 101
+         A sends o: B 1 -> accepted 1
+         close
+         status m -> ended AM04
+         status n -> ended AM04
+         status o -> ended ED05",
     );
 }

@@ -27,7 +27,7 @@ use super::{
     EngineError, EngineOptions, Inlet, ProposeError, Replier, Request, log_writer, package_writer,
 };
 use pump::Link;
-use route::{Origin, Pending};
+use route::{Origin, Pending, Reader};
 
 mod catch_up;
 mod lead;
@@ -77,7 +77,10 @@ pub struct ShardStatus {
 }
 
 /// Proposed and not yet applied bytes above which bulk waits outside: below the replica's own limit, so that it never
-/// has to refuse.
+/// has to refuse. In a group of one an urgent entry waits until the log has written what is before it, so this is its
+/// delay in bytes: one write of the log under way, and as much being gathered or applied.
+const ALONE_IN_FLIGHT_MAX_BYTES: usize = 4 << 20;
+/// The same with peers: bandwidth times the longest round trip, 160 MB/s at 156 ms.
 const IN_FLIGHT_MAX_BYTES: usize = 32 << 20;
 /// Bulk bytes taken up per turn, so that urgent entries never wait for more than one such chunk.
 const TURN_MAX_BYTES: usize = 1 << 20;
@@ -151,6 +154,7 @@ pub(crate) fn start(
         up: BTreeSet::new(),
         forwarded: BTreeMap::new(),
         reads: BTreeMap::new(),
+        forwarded_reads: BTreeMap::new(),
         next_tick: shared.clock.now(),
         shared: shared.clone(),
         log: log_tasks,
@@ -251,7 +255,9 @@ struct Core {
     up: BTreeSet<MemberId>,
     /// Commands sent to a shard's leader on another node.
     forwarded: BTreeMap<u64, (MemberId, Pending)>,
-    reads: BTreeMap<Correlation, Sender<Result<u64, ProposeError>>>,
+    reads: BTreeMap<Correlation, Reader>,
+    /// Reads that a leader on another node was asked about, until when.
+    forwarded_reads: BTreeMap<u64, (MemberId, Reader, Timestamp)>,
     next_tick: Timestamp,
     shared: Arc<Shared>,
     log: Sender<LogTask>,
@@ -282,9 +288,11 @@ impl Core {
         }
         self.flush();
         let closed = never();
+        let in_flight_max_bytes =
+            if self.group.is_alone() { ALONE_IN_FLIGHT_MAX_BYTES } else { IN_FLIGHT_MAX_BYTES };
         loop {
             let open =
-                self.in_flight_bytes < IN_FLIGHT_MAX_BYTES && self.shared.disk_full().is_none();
+                self.in_flight_bytes < in_flight_max_bytes && self.shared.disk_full().is_none();
             let bulk_now = if open { bulk } else { &closed };
             select! {
                 recv(events) -> event => match event {
@@ -309,7 +317,7 @@ impl Core {
                 self.take(request);
             }
             let mut taken = 0;
-            while taken < TURN_MAX_BYTES && open && self.in_flight_bytes < IN_FLIGHT_MAX_BYTES {
+            while taken < TURN_MAX_BYTES && open && self.in_flight_bytes < in_flight_max_bytes {
                 let Ok(request) = bulk.try_recv() else { break };
                 taken += request.data.len();
                 self.take(request);
@@ -352,7 +360,7 @@ impl Core {
             CoreEvent::SnapshotFetched(shard, mark, ledger) => {
                 self.snapshot_fetched(shard.index(), &mark, *ledger);
             }
-            CoreEvent::ReadIndex(shard, reply) => self.read_index(shard.index(), reply),
+            CoreEvent::ReadIndex(shard, reply) => self.read_index(shard.index(), Reader::Here(reply)),
             CoreEvent::Status(reply) => {
                 let statuses = self.shards.iter().map(|shard| ShardStatus {
                     shard: shard.id,
@@ -435,15 +443,15 @@ impl Core {
                         events.push_back(Event::Applied { index });
                     }
                     Action::Dropped { correlation, reason } => {
-                        if let Some(reply) = self.reads.remove(&correlation) {
-                            let _ = reply.send(Err(ProposeError::Dropped(reason)));
+                        if let Some(reader) = self.reads.remove(&correlation) {
+                            self.answer_read(reader, Err(ProposeError::Dropped(reason)));
                         } else {
                             self.answer(at, correlation, Err(ProposeError::Dropped(reason)));
                         }
                     }
                     Action::ReadReady { correlation, index } => {
-                        if let Some(reply) = self.reads.remove(&correlation) {
-                            let _ = reply.send(Ok(index));
+                        if let Some(reader) = self.reads.remove(&correlation) {
+                            self.answer_read(reader, Ok(index));
                         }
                     }
                     Action::CompactLog { to } => {

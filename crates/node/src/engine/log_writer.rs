@@ -17,8 +17,9 @@ pub(crate) enum LogTask {
     Compact(ShardId, LogPosition),
 }
 
-/// The most bytes that one fsync waits for: the next write gathers while this one is under way.
-const WRITE_MAX_BYTES: u64 = 16 << 20;
+/// The most bytes that one fsync waits for: the next write gathers while this one is under way. Larger ones cost more per
+/// byte, since their memory is new each time and no cache holds it, and hold urgent entries up for longer.
+const WRITE_MAX_BYTES: u64 = 2 << 20;
 /// Purge after this many written bytes.
 const PURGE_INTERVAL_BYTES: u64 = 64 << 20;
 

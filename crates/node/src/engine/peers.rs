@@ -27,6 +27,20 @@ pub enum PeerFrame {
         /// Its outcome, once committed and applied at its shard's leader.
         result: Result<Outcome, ProposeError>,
     },
+    /// How far must a read of a shard that the receiver leads have applied?
+    ReadIndex {
+        /// Comes back with the answer.
+        number: u64,
+        /// The shard.
+        shard: ShardId,
+    },
+    /// The answer to a read.
+    ReadAnswer {
+        /// The read's number.
+        number: u64,
+        /// The index.
+        result: Result<u64, ProposeError>,
+    },
     /// Send me a piece of your snapshot of a shard.
     WantSnapshot {
         /// The shard.
@@ -90,7 +104,11 @@ impl PeerFrame {
         match self {
             Self::Raft(_, message) => !message.kind.is_bulk(),
             Self::Propose { data, .. } => data.len() <= URGENT_MAX_BYTES,
-            Self::Answer { .. } | Self::SnapshotEnd { .. } | Self::Held { .. } => true,
+            Self::Answer { .. }
+            | Self::ReadIndex { .. }
+            | Self::ReadAnswer { .. }
+            | Self::SnapshotEnd { .. }
+            | Self::Held { .. } => true,
             Self::WantSnapshot { .. }
             | Self::SnapshotPiece { .. }
             | Self::WantPackages { .. }

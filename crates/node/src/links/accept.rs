@@ -174,12 +174,13 @@ fn check_addresses(shared: &Shared, peer: &Peer, frame: &PeerFrame) -> Result<()
             }
             *shard
         }
-        PeerFrame::Answer { .. } => return Ok(()),
+        PeerFrame::Answer { .. } | PeerFrame::ReadAnswer { .. } => return Ok(()),
         PeerFrame::Propose { shard, .. }
         | PeerFrame::WantSnapshot { shard, .. }
         | PeerFrame::SnapshotPiece { shard, .. }
         | PeerFrame::SnapshotEnd { shard, .. }
         | PeerFrame::Held { shard, .. }
+        | PeerFrame::ReadIndex { shard, .. }
         | PeerFrame::WantPackages { shard, .. }
         | PeerFrame::Packages { shard, .. } => *shard,
     };

@@ -27,6 +27,8 @@ pub(super) fn weight_bytes(frame: &PeerFrame) -> usize {
             PeerFrame::Answer { .. }
             | PeerFrame::WantSnapshot { .. }
             | PeerFrame::SnapshotEnd { .. }
+            | PeerFrame::ReadIndex { .. }
+            | PeerFrame::ReadAnswer { .. }
             | PeerFrame::Held { .. }
             | PeerFrame::WantPackages { .. } => 0,
         }
@@ -72,6 +74,11 @@ pub(super) fn to_wire(frame: PeerFrame) -> Frame {
         },
         PeerFrame::SnapshotEnd { shard, delivered } => Frame::SnapshotEnd { shard, delivered },
         PeerFrame::Held { shard, index } => Frame::Held { shard, index },
+        PeerFrame::ReadIndex { number, shard } => Frame::ReadIndex { shard, number },
+        PeerFrame::ReadAnswer { number, result } => Frame::ReadAnswer {
+            number,
+            result: result.map_err(refusal_to_wire),
+        },
         PeerFrame::WantPackages { shard, from, below } => {
             Frame::WantPackages { shard, from, below }
         }
@@ -129,6 +136,11 @@ pub(super) fn from_wire(frame: Frame) -> Option<PeerFrame> {
         },
         Frame::SnapshotEnd { shard, delivered } => PeerFrame::SnapshotEnd { shard, delivered },
         Frame::Held { shard, index } => PeerFrame::Held { shard, index },
+        Frame::ReadIndex { shard, number } => PeerFrame::ReadIndex { number, shard },
+        Frame::ReadAnswer { number, result } => PeerFrame::ReadAnswer {
+            number,
+            result: result.map_err(refusal_from_wire),
+        },
         Frame::WantPackages { shard, from, below } => {
             PeerFrame::WantPackages { shard, from, below }
         }

@@ -160,3 +160,58 @@ fn files(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
     }
     found
 }
+
+/// A process killed while it set the store up leaves a journal of zeros, perhaps a place for tables, perhaps a version
+/// file that a power cut emptied. Nothing was ever stored, so the next start begins anew.
+#[test]
+fn a_store_whose_setting_up_was_cut_off_is_set_up_anew() {
+    for (journal_length, tables, version) in [
+        (Some(0), false, false),
+        (Some(64 << 20), true, false),
+        (Some(64 << 20), true, true),
+        (None, true, false),
+    ] {
+        let (_dir, layout) = new_dir();
+        let data = data_dir(&layout);
+        let place = &layout.packages;
+        if let Some(length) = journal_length {
+            let journal = std::fs::File::create(place.join("0.jnl")).unwrap();
+            journal.set_len(length).unwrap();
+        }
+        std::fs::File::create(place.join("lock")).unwrap();
+        if tables {
+            std::fs::create_dir(place.join("keyspaces")).unwrap();
+        }
+        if version {
+            std::fs::File::create(place.join("version")).unwrap();
+        }
+        let store = open_packages(&data, options());
+        store.put(&[package(ONE, 1, 100)]).unwrap();
+        store.persist().unwrap();
+        drop((store, data));
+        let (_data, store) = open(&layout);
+        assert!(store.get(ONE, 1).unwrap().is_some());
+    }
+}
+
+#[test]
+fn a_store_that_lost_its_version_is_refused_and_left_as_it_is() {
+    let (_dir, layout) = new_dir();
+    let (data, store) = open(&layout);
+    store.put(&[package(ONE, 1, 5000)]).unwrap();
+    store.persist().unwrap();
+    drop(store);
+    std::fs::remove_file(layout.packages.join("version")).unwrap();
+    let journal = std::fs::read(layout.packages.join("0.jnl")).unwrap();
+    for keep_tables in [true, false] {
+        if !keep_tables {
+            std::fs::remove_dir_all(layout.packages.join("keyspaces")).unwrap();
+        }
+        let refused = PackageStore::open(&data, options()).unwrap_err();
+        assert!(refused.is_fatal(), "{refused}");
+        assert_eq!(
+            std::fs::read(layout.packages.join("0.jnl")).unwrap(),
+            journal
+        );
+    }
+}

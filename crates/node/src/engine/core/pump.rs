@@ -7,9 +7,16 @@ use super::*;
 pub(super) struct Link {
     /// Messages below this number were proposed to the receiving shard.
     pub(super) sent: u64,
+    /// Entries with messages that were proposed and have no outcome yet.
+    pub(super) in_flight: usize,
     /// Confirmations below this number were proposed to the sending shard.
     pub(super) confirmed: u64,
+    /// Messages that the receiving shard could not take yet are not offered again before this time.
+    pub(super) again_after: Timestamp,
 }
+
+/// Messages that a shard could not take yet are offered again after this long.
+const AGAIN_AFTER_NS: u64 = 20_000_000;
 
 /// Proposed and unconfirmed messages of one channel: bandwidth times round trip of credit advices, and a bound on what is
 /// repeated after a change of leader.
@@ -63,6 +70,7 @@ impl Core {
 
     fn pump_link(&mut self, from: usize, to: usize) {
         let (sender, receiver) = (self.shards[from].id, self.shards[to].id);
+        let now = self.shared.clock.now();
         loop {
             let link = self.shards[from].links[to];
             let (first, messages) = {
@@ -71,19 +79,20 @@ impl Core {
                 if link.sent >= end || link.sent > kept + LINK_MAX_MESSAGES {
                     break;
                 }
+                if now < link.again_after {
+                    self.dirty = true;
+                    break;
+                }
                 state.ledger.outbound(receiver, link.sent, DELIVER_MAX_MESSAGES)
             };
             if messages.is_empty() {
                 break;
             }
-            let sent = first + messages.len() as u64;
-            self.shards[from].links[to].sent = sent;
+            let link = &mut self.shards[from].links[to];
+            link.sent = first + messages.len() as u64;
+            link.in_flight += 1;
             let command = Command::Deliver { from: sender, first, messages };
-            self.propose_command(to, &command, Origin::Link { from, to });
-            if self.shards[from].links[to].sent != sent {
-                // No leader is known there: it is tried again with the next beat.
-                break;
-            }
+            self.propose_command(to, &command, Origin::Deliver { from, to });
         }
         let applied = self.shared.shard(receiver).ledger.inbound_next(sender);
         let (first, _) = self.shared.shard(sender).ledger.outbound_range(receiver);
@@ -91,7 +100,23 @@ impl Core {
         if applied > first.max(link.confirmed) {
             link.confirmed = applied;
             let command = Command::Delivered { to: receiver, through: applied - 1 };
-            self.propose_command(from, &command, Origin::Link { from, to });
+            self.propose_command(from, &command, Origin::Delivered { from, to });
+        }
+    }
+
+    /// An entry with messages has an outcome. What it did not get applied goes again from where the receiving shard
+    /// stands: entries that were dropped, and credits to an account that it does not know yet.
+    pub(super) fn delivered(&mut self, from: usize, to: usize) {
+        let (sender, receiver) = (self.shards[from].id, self.shards[to].id);
+        let applied = self.shared.shard(receiver).ledger.inbound_next(sender);
+        let again_after = self.shared.clock.now().plus_ns(AGAIN_AFTER_NS);
+        let link = &mut self.shards[from].links[to];
+        // A new lead counts anew.
+        link.in_flight = link.in_flight.saturating_sub(1);
+        if link.in_flight == 0 && applied < link.sent {
+            link.sent = applied;
+            link.again_after = again_after;
+            self.dirty = true;
         }
     }
 }

@@ -20,10 +20,20 @@ pub(super) enum Origin {
     Peer { member: MemberId, number: u64 },
     /// The core itself: an entry that lets time pass.
     Tick,
-    /// The core itself: a message or confirmation between shards, by its sending and receiving shard.
-    Link { from: usize, to: usize },
+    /// The core itself: messages of a channel, by its sending and receiving shard.
+    Deliver { from: usize, to: usize },
+    /// The core itself: a confirmation of such messages.
+    Delivered { from: usize, to: usize },
     /// Nobody any more: the answer was given when the time ran out.
     Nobody,
+}
+
+/// Who wants to read.
+pub(crate) enum Reader {
+    /// Somebody on this node.
+    Here(Sender<Result<u64, ProposeError>>),
+    /// Another node.
+    Peer { member: MemberId, number: u64 },
 }
 
 /// How long a command looks for a leader before its sender is told that there is none.
@@ -134,10 +144,11 @@ impl Core {
                 let _ = self.peers.send(member, PeerFrame::Answer { number, result });
             }
             Origin::Tick => self.shards[pending.shard.index()].tick_in_flight = false,
-            Origin::Link { from, to } => {
+            Origin::Deliver { from, to } => self.delivered(from, to),
+            Origin::Delivered { from, to } => {
+                // A confirmation that was dropped is proposed again from what the states say.
                 if result.is_err() {
-                    // What was lost is sent again from what the shards' states say.
-                    self.shards[from].links[to] = Link::default();
+                    self.shards[from].links[to].confirmed = 0;
                 }
             }
             Origin::Nobody => {}
@@ -180,6 +191,22 @@ impl Core {
                 self.finish(pending, Err(ProposeError::Unknown));
             }
         }
+        self.end_reads(|_, deadline| deadline <= now);
+    }
+
+    /// Tells readers whose leader does not answer that there is none.
+    fn end_reads(&mut self, ended: impl Fn(MemberId, Timestamp) -> bool) {
+        let late: Vec<u64> = self
+            .forwarded_reads
+            .iter()
+            .filter(|(_, (member, _, deadline))| ended(*member, *deadline))
+            .map(|(&number, _)| number)
+            .collect();
+        for number in late {
+            if let Some((_, reader, _)) = self.forwarded_reads.remove(&number) {
+                self.answer_read(reader, Err(ProposeError::NoLeader));
+            }
+        }
     }
 
     pub(super) fn receive(&mut self, from: MemberId, frame: PeerFrame) {
@@ -198,6 +225,16 @@ impl Core {
                     && let Some((_, pending)) = self.forwarded.remove(&number)
                 {
                     self.settle(pending, result);
+                }
+            }
+            PeerFrame::ReadIndex { number, shard } if shard.index() < self.shards.len() => {
+                self.read_index(shard.index(), Reader::Peer { member: from, number });
+            }
+            PeerFrame::ReadAnswer { number, result } => {
+                if self.forwarded_reads.get(&number).is_some_and(|(member, ..)| *member == from)
+                    && let Some((_, reader, _)) = self.forwarded_reads.remove(&number)
+                {
+                    self.answer_read(reader, result);
                 }
             }
             PeerFrame::WantSnapshot { shard, mark, offset_bytes } => {
@@ -243,12 +280,43 @@ impl Core {
                 self.settle(pending, Err(ProposeError::Unknown));
             }
         }
+        self.end_reads(|to, _| to == member);
     }
 
-    pub(super) fn read_index(&mut self, at: usize, reply: Sender<Result<u64, ProposeError>>) {
+    /// Asks a shard's leader, here or on another node, how far a read must have applied.
+    pub(super) fn read_index(&mut self, at: usize, reader: Reader) {
+        let status = self.shards[at].replica.status();
         self.next_correlation += 1;
-        let correlation = Correlation(self.next_correlation);
-        self.reads.insert(correlation, reply);
-        self.step(at, Event::ReadIndex { correlation });
+        let number = self.next_correlation;
+        let leader = status.leader.filter(|&leader| leader != self.group.me);
+        match (status.role, leader, &reader) {
+            (Role::Leader, ..) => {
+                let correlation = Correlation(number);
+                self.reads.insert(correlation, reader);
+                self.step(at, Event::ReadIndex { correlation });
+            }
+            (_, Some(leader), Reader::Here(_)) => {
+                let shard = self.shards[at].id;
+                if self.peers.send(leader, PeerFrame::ReadIndex { number, shard }) {
+                    let deadline = self.shared.clock.now().plus_ns(PARK_NS);
+                    self.forwarded_reads.insert(number, (leader, reader, deadline));
+                } else {
+                    self.answer_read(reader, Err(ProposeError::NoLeader));
+                }
+            }
+            _ => self.answer_read(reader, Err(ProposeError::NoLeader)),
+        }
+    }
+
+    pub(super) fn answer_read(&mut self, reader: Reader, result: Result<u64, ProposeError>) {
+        match reader {
+            Reader::Here(reply) => {
+                let _ = reply.send(result);
+            }
+            Reader::Peer { member, number } => {
+                // A peer that is gone asks again.
+                let _ = self.peers.send(member, PeerFrame::ReadAnswer { number, result });
+            }
+        }
     }
 }

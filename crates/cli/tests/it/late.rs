@@ -1,0 +1,48 @@
+//! Messages for a business day that has ended, and answers asked for again.
+
+use crate::input::{bank, pacs008, participants, pay, put};
+use crate::support::{arguments, clearspan, day, number, tree};
+
+#[test]
+fn another_input_for_a_day_that_has_ended_is_refused_and_says_what_to_do() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (first, second, out) = (
+        dir.path().join("first"),
+        dir.path().join("second"),
+        dir.path().join("out"),
+    );
+    let banks = [
+        bank("AAAADEFFXXX", 0, &[("EUR", "100.00")]),
+        bank("BBBBDEFFXXX", 1, &[("EUR", "0.00")]),
+    ];
+    for (input, id) in [(&first, "M1"), (&second, "M2")] {
+        participants(input, 2, &banks);
+        put(
+            input,
+            "1.xml",
+            &pacs008(
+                id,
+                "AAAADEFFXXX",
+                &[pay(id, "BBBBDEFFXXX", "EUR", "10.00")],
+            ),
+        );
+    }
+    let report = day(&first, &out, &[]);
+    assert_eq!(number(&report["run"]["after_close"]), 0);
+    let late = clearspan(arguments!["day", &second, "--out", &out]);
+    assert_eq!(late.code, Some(5), "{late:?}");
+    assert!(
+        late.stdout
+            .contains("1 messages came too late and were not taken"),
+        "{}",
+        late.stdout
+    );
+    assert!(late.stdout.contains("another --out"), "{}", late.stdout);
+    // The answer of the late message stands once, however often it is sent.
+    let before = tree(&out.join("outbox"));
+    clearspan(arguments!["day", &second, "--out", &out]);
+    let names = |tree: &std::collections::BTreeMap<std::path::PathBuf, Vec<u8>>| {
+        tree.keys().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(names(&tree(&out.join("outbox"))), names(&before));
+}
