@@ -55,7 +55,7 @@ impl Cluster {
         }
         let root = tempfile::tempdir().unwrap();
         let cluster = ClusterId::random().unwrap();
-        let mut new = Self {
+        let new = Self {
             hub: Hub::default(),
             nodes: members.iter().map(|_| None).collect(),
             members,
@@ -129,7 +129,13 @@ impl Cluster {
                 })
                 .collect(),
         };
-        eventually("the cluster is founded", || founding::found(self.node(at), &settings).is_ok());
+        eventually("the cluster is founded", || match founding::found(self.node(at), &settings) {
+            Ok(()) => true,
+            Err(error) => {
+                println!("not yet: {error:?}");
+                false
+            }
+        });
         let open = Command::Admin(AdminCommand::OpenDay { date: date() });
         eventually("the day opens", || self.node(at).execute(ShardId::new(0), &open, Lane::Urgent).is_ok());
         self.all_agree();
