@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clearspan_iso20022::read::Incoming;
 use clearspan_ledger::entry::{AdminCommand, Command, CycleCommand};
 use clearspan_ledger::message::{MessageKind, Submission};
-use clearspan_ledger::{AdminRefusal, Reply, ShardId};
+use clearspan_ledger::{AdminRefusal, Reason, Reply, ShardId};
 use clearspan_storage::crash_point;
 use serde::Serialize;
 
@@ -94,6 +94,8 @@ pub struct RunFigures {
     pub held: u64,
     /// Messages not taken in: nothing was stored. File and reason.
     pub not_taken: Vec<NotTaken>,
+    /// Of these, messages that came after the business day had ended: nothing of them was stored.
+    pub after_close: u64,
     /// Requests answered (status enquiries, reports).
     pub requests: u64,
     /// Cycles that this run started.
@@ -425,13 +427,13 @@ impl Day<'_> {
             std::thread::sleep(DISK_FULL_WAIT);
         }
         let message = without_payments(&submitted.submission);
-        let pending = self
-            .gateway
-            .submit_when_room(submitted)
-            .map_err(|source| DayError::Propose {
-                what: format!("take in {file}"),
-                source,
-            })?;
+        let pending =
+            self.gateway
+                .submit_when_room(submitted)
+                .map_err(|source| DayError::Propose {
+                    what: format!("take in {file}"),
+                    source,
+                })?;
         self.window.push_back(OnTheWay {
             file,
             lane,
@@ -480,6 +482,7 @@ impl Day<'_> {
             Reply::Repeat { .. } => self.run.repeated += 1,
             Reply::Held { .. } => self.run.held += 1,
             Reply::NotTaken { reason } => {
+                self.run.after_close += u64::from(reason == Reason::DayClosed);
                 self.outbox.answer_not_taken(&file, &message, reason)?;
                 self.run.not_taken.push(NotTaken {
                     file,

@@ -105,6 +105,8 @@ pub(crate) struct Place {
     pub(crate) scratch: PathBuf,
     /// Log after which a snapshot is taken: little, so that snapshots are taken and the log is cut during the day.
     pub(crate) snapshot_after_kib: u32,
+    /// Messages on their way at once; with one a day repeated comes to the same.
+    pub(crate) window: u16,
 }
 
 impl Place {
@@ -118,6 +120,7 @@ impl Place {
             acknowledgements: scratch.join("acknowledgements"),
             scratch,
             snapshot_after_kib: 12,
+            window: 1,
         }
     }
 
@@ -139,6 +142,7 @@ impl Place {
             .arg(&self.acknowledgements)
             .args(["--json", "--threads", "2", "--snapshot-after-kib"])
             .arg(self.snapshot_after_kib.to_string())
+            .args(["--window", &self.window.to_string()])
             .args(["--disk-reserve-mib", RESERVE_MIB]);
     }
 

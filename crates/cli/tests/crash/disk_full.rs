@@ -20,7 +20,7 @@ fn fill(volume: &Volume) -> PathBuf {
     let mut file = File::create(&path).expect("create the ballast");
     let piece = vec![1_u8; 256 << 10];
     let free = || {
-        let space = rustix::fs::statvfs(&volume.path()).expect("ask for free space");
+        let space = rustix::fs::statvfs(volume.path()).expect("ask for free space");
         space.f_bavail.saturating_mul(space.f_frsize)
     };
     while free() > 4 << 20 {

@@ -2,11 +2,12 @@
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
+use std::process::ExitStatus;
 
 use crate::days::{DAYS, Place, scratch};
 use crate::labels::rounds;
 use crate::outcome::{Outcome, of, undisturbed};
-use crate::process::Deadline;
+use crate::process::{Deadline, Running};
 use crate::rng::Rng;
 
 const SIGKILL: i32 = 9;
@@ -14,6 +15,8 @@ const SIGKILL: i32 = 9;
 const KILLS_MIN: u32 = 100;
 /// Kills in a row in one directory.
 const KILLS_IN_A_ROW: u32 = 8;
+/// Messages on their way at once in every third directory.
+const MANY: u16 = 32;
 /// Directories per day and round.
 const DIRECTORIES: u32 = 6;
 /// When a run is killed.
@@ -69,11 +72,18 @@ fn killed_at_random_nothing_is_lost_and_nothing_done_twice() {
             let mut rng = Rng::new(1000 + round);
             for directory in 0..DIRECTORIES {
                 let name = format!("{day:?}-{round}-{directory}");
-                let place = Place::new(root.path(), &input, &name);
+                let mut place = Place::new(root.path(), &input, &name);
+                // Many messages on their way at once: in which order they meet is not the same twice, so such a day is held
+                // against what was acknowledged and against itself alone.
+                let alone = directory % 3 < 2;
+                place.window = if alone { 1 } else { MANY };
                 for _ in 0..KILLS_IN_A_ROW {
                     killed += u32::from(kill_once(&place, &outcome, &mut rng));
                 }
-                of(&place, &place.run()).check_against(&outcome);
+                let came_to = of(&place, &place.run());
+                if alone {
+                    came_to.check_against(&outcome);
+                }
                 place.remove();
                 ended += 1;
             }
@@ -83,8 +93,12 @@ fn killed_at_random_nothing_is_lost_and_nothing_done_twice() {
     assert!(killed >= KILLS_MIN, "only {killed} kills");
 }
 
-/// Kills a run at some moment; false when it ended before.
-fn kill_once(place: &Place, outcome: &Outcome, rng: &mut Rng) -> bool {
+/// Starts a run and waits for some moment; how it ended when it did before.
+pub(crate) fn start_until_a_moment(
+    place: &Place,
+    outcome: &Outcome,
+    rng: &mut Rng,
+) -> (Running, Option<ExitStatus>) {
     let moment = Moment::draw(outcome, rng);
     let before = acknowledged(place);
     let mut running = place.start(place.command());
@@ -94,6 +108,14 @@ fn kill_once(place: &Place, outcome: &Outcome, rng: &mut Rng) -> bool {
     });
     if let Some(status) = ended {
         assert!(status.success(), "{status}: {}", running.stderr());
+    }
+    (running, ended)
+}
+
+/// Kills a run at some moment; false when it ended before.
+fn kill_once(place: &Place, outcome: &Outcome, rng: &mut Rng) -> bool {
+    let (running, ended) = start_until_a_moment(place, outcome, rng);
+    if ended.is_some() {
         return false;
     }
     let ended = running.kill();

@@ -137,7 +137,10 @@ fn a_full_log_refuses_intake_answers_reads_and_goes_on_with_room() {
         };
         assert_eq!(free_bytes, 1000);
         let text = refused.to_string();
-        assert!(text.starts_with("the disk is full (1000 bytes free"), "{text}");
+        assert!(
+            text.starts_with("the disk is full (1000 bytes free"),
+            "{text}"
+        );
     }
     assert_eq!(applied(), before);
     assert_eq!(engine.read().shards(), 1);
