@@ -70,6 +70,14 @@ pub enum Reply {
     Refused(AdminRefusal),
 }
 
+// What the entry released is for the node that applied it, not for who asked.
+layout!(struct Outcome { index, reply; released });
+layout!(enum Reply {
+    0 => Done, 1 => Taken { message, answer, accepted, refused }, 2 => Repeat { message, answer },
+    3 => Held { answer, missing_from, missing_through }, 4 => NotTaken { reason }, 5 => HeldFull { missing_from },
+    6 => NotHome { home }, 7 => Refused(refusal)
+});
+
 /// Why an operator's act was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdminRefusal {

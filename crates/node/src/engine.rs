@@ -6,8 +6,10 @@
 
 mod apply;
 mod core;
+pub mod group;
 mod log_writer;
 mod package_writer;
+pub mod peers;
 mod recover;
 mod shared;
 mod snapshotter;
@@ -26,8 +28,12 @@ use clearspan_storage::{
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use crate::clock::Clock;
+use clearspan_replica::MemberId;
+use group::Group;
+use peers::{NoPeers, PeerFrame, Peers};
 use shared::Shared;
 
+pub use core::ShardStatus;
 pub use shared::Reading;
 
 /// How a node keeps its data.
@@ -143,6 +149,14 @@ pub enum ProposeError {
     /// There is no such shard.
     #[error("there is no shard {0}")]
     NoShard(u16),
+    /// No leader of the shard was found in time: nothing was stored.
+    #[error(
+        "no quorum: the shard has no leader that this node can reach; nothing was stored; send it again"
+    )]
+    NoLeader,
+    /// It is not known whether it was stored.
+    #[error("no answer in time: whether it was stored is unknown; send it again, it will not be taken twice")]
+    Unknown,
     /// The node is stopping; whether it was stored is unknown: send it again, it will not be taken twice.
     #[error("the node is stopping: send it again later, it will not be taken twice")]
     Stopped,
@@ -171,10 +185,15 @@ impl Pending {
     }
 }
 
+/// Called with the outcome, on the core's thread: it must be quick.
+pub type Replier = Box<dyn FnOnce(Result<Outcome, ProposeError>) + Send>;
+
 pub(crate) struct Request {
     pub(crate) shard: ShardId,
     pub(crate) data: Bytes,
-    pub(crate) reply: Sender<Result<Outcome, ProposeError>>,
+    /// Whether it may be sent again when its outcome is unknown.
+    pub(crate) repeatable: bool,
+    pub(crate) reply: Replier,
 }
 
 /// How long a full disk is left alone before it is asked again.
@@ -204,22 +223,37 @@ impl Engine {
         shards: u16,
         options: EngineOptions,
     ) -> Result<Self, EngineError> {
-        let recovered = recover::open(root, shards, &options)?;
+        let engine = Self::open_member(root, shards, options, Group::alone(), |_| Box::new(NoPeers))?;
+        // Everything committed before is applied before anybody asks.
+        engine.settle_down();
+        crash_point("after-replay");
+        Ok(engine)
+    }
+
+    /// Opens the data directory of a cluster's member. `connect` is given the door through which frames of other nodes
+    /// come in, and gives back the one through which they go out.
+    ///
+    /// # Errors
+    /// As [`Engine::open`]; also when the directory was not set up for this cluster.
+    pub fn open_member(
+        root: &std::path::Path,
+        shards: u16,
+        options: EngineOptions,
+        group: Group,
+        connect: impl FnOnce(Inlet) -> Box<dyn Peers>,
+    ) -> Result<Self, EngineError> {
+        let recovered = recover::open(root, shards, &options, &group)?;
         let (urgent, urgent_waiting) = bounded(URGENT_WAITING_MAX);
         let (bulk, bulk_waiting) = bounded(BULK_WAITING_MAX);
         let (threads, events, shared) =
-            core::start(recovered, options, urgent_waiting, bulk_waiting)?;
-        let engine = Self {
+            core::start(recovered, options, urgent_waiting, bulk_waiting, group, connect)?;
+        Ok(Self {
             urgent,
             bulk,
             events,
             shared,
             threads,
-        };
-        // Everything committed before is applied before anybody asks.
-        engine.settle_down();
-        crash_point("after-replay");
-        Ok(engine)
+        })
     }
 
     /// Proposes a command to a shard. Commands of one thread to one shard in one lane keep their order.
@@ -232,14 +266,14 @@ impl Engine {
         command: &Command,
         lane: Lane,
     ) -> Result<Pending, ProposeError> {
-        let data = self.encode(shard, command)?;
+        let (data, repeatable) = self.encode(shard, command)?;
         if let Some((free_bytes, needed_bytes)) = self.shared.disk_full() {
             return Err(ProposeError::DiskFull {
                 free_bytes,
                 needed_bytes,
             });
         }
-        self.send(shard, data, lane)
+        self.send(shard, data, repeatable, lane)
     }
 
     /// Proposes a command to a shard once the disk has room for it: for callers that have nobody to send away. What they
@@ -253,14 +287,15 @@ impl Engine {
         command: &Command,
         lane: Lane,
     ) -> Result<Pending, ProposeError> {
-        let data = self.encode(shard, command)?;
+        let (data, repeatable) = self.encode(shard, command)?;
         while self.shared.disk_full().is_some() {
             std::thread::sleep(DISK_FULL_WAIT);
         }
-        self.send(shard, data, lane)
+        self.send(shard, data, repeatable, lane)
     }
 
-    fn encode(&self, shard: ShardId, command: &Command) -> Result<Bytes, ProposeError> {
+    /// The entry's bytes, and whether it may be sent again when its outcome is unknown.
+    fn encode(&self, shard: ShardId, command: &Command) -> Result<(Bytes, bool), ProposeError> {
         let data = clearspan_codec::entry::encode(self.shared.clock.now(), command);
         if shard.index() >= self.shared.shards.len() {
             return Err(ProposeError::NoShard(shard.get()));
@@ -271,19 +306,58 @@ impl Engine {
                 max_bytes: ENTRY_MAX_BYTES,
             });
         }
-        Ok(data)
+        Ok((data, is_repeatable(command)))
     }
 
-    fn send(&self, shard: ShardId, data: Bytes, lane: Lane) -> Result<Pending, ProposeError> {
+    fn send(
+        &self,
+        shard: ShardId,
+        data: Bytes,
+        repeatable: bool,
+        lane: Lane,
+    ) -> Result<Pending, ProposeError> {
         let (reply, outcome) = bounded(1);
+        let reply: Replier = Box::new(move |result| {
+            // Whoever asked may have given up.
+            let _ = reply.send(result);
+        });
+        self.enqueue(Request { shard, data, repeatable, reply }, lane)?;
+        Ok(Pending(outcome))
+    }
+
+    fn enqueue(&self, request: Request, lane: Lane) -> Result<(), ProposeError> {
         let queue = match lane {
             Lane::Urgent => &self.urgent,
             Lane::Bulk => &self.bulk,
         };
-        queue
-            .send(Request { shard, data, reply })
-            .map_err(|_| ProposeError::Stopped)?;
-        Ok(Pending(outcome))
+        queue.send(request).map_err(|_| ProposeError::Stopped)
+    }
+
+    /// Waits until this node has applied everything that any node had acknowledged for a shard when this was called: what
+    /// is read afterwards is linearizable.
+    ///
+    /// # Errors
+    /// When there is no quorum to confirm it.
+    pub fn catch_up(&self, shard: ShardId) -> Result<(), ProposeError> {
+        let (reply, index) = bounded(1);
+        self.events.send(core::CoreEvent::ReadIndex(shard, reply)).map_err(|_| ProposeError::Stopped)?;
+        let index = index.recv().unwrap_or(Err(ProposeError::Stopped))?;
+        let mut wait = APPLIED_WAIT_MIN;
+        while self.with_ledger(shard, |ledger| ledger.position().0.get()) < index {
+            std::thread::sleep(wait);
+            wait = (wait * 2).min(APPLIED_WAIT_MAX);
+        }
+        Ok(())
+    }
+
+    /// How every shard stands on this node.
+    #[must_use]
+    pub fn status(&self) -> Vec<ShardStatus> {
+        let (reply, statuses) = bounded(1);
+        if self.events.send(core::CoreEvent::Status(reply)).is_err() {
+            return Vec::new();
+        }
+        statuses.recv().unwrap_or_default()
     }
 
     /// Proposes and waits.
@@ -387,6 +461,36 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+/// Whether a command applied twice has no second effect: then it is sent again by itself when its outcome is unknown.
+fn is_repeatable(command: &Command) -> bool {
+    !matches!(command, Command::Cycle(_))
+}
+
+/// How long to wait for an entry to be applied before looking again.
+const APPLIED_WAIT_MIN: std::time::Duration = std::time::Duration::from_micros(50);
+const APPLIED_WAIT_MAX: std::time::Duration = std::time::Duration::from_millis(5);
+
+/// The door through which frames of other nodes reach the core.
+#[derive(Clone, Debug)]
+pub struct Inlet(Sender<core::CoreEvent>);
+
+impl Inlet {
+    /// A frame from a member; those of one kind in the order in which it sent them.
+    pub fn frame(&self, from: MemberId, frame: PeerFrame) {
+        let _ = self.0.send(core::CoreEvent::Frame(from, frame));
+    }
+
+    /// A member can be reached.
+    pub fn up(&self, member: MemberId) {
+        let _ = self.0.send(core::CoreEvent::PeerUp(member));
+    }
+
+    /// A member cannot be reached; what was on its way to it may be lost.
+    pub fn down(&self, member: MemberId) {
+        let _ = self.0.send(core::CoreEvent::PeerDown(member));
     }
 }
 

@@ -42,6 +42,7 @@ const COORDINATOR: ShardId = ShardId::new(0);
 /// # Errors
 /// [`FoundingError::Contradiction`] when something that is fixed differs.
 pub fn found(engine: &Engine, settings: &Settings) -> Result<(), FoundingError> {
+    engine.catch_up(COORDINATOR)?;
     let founded = engine.with_ledger(COORDINATOR, |ledger| ledger.genesis().cloned());
     let genesis = match founded {
         Some(genesis) => {
@@ -69,6 +70,7 @@ pub fn found(engine: &Engine, settings: &Settings) -> Result<(), FoundingError> 
         },
     };
     for shard in (0..settings.shards).map(ShardId::new) {
+        engine.catch_up(shard)?;
         if engine.with_ledger(shard, |ledger| ledger.genesis().is_none()) {
             execute(
                 engine,

@@ -5,6 +5,7 @@
 pub mod acknowledgements;
 pub mod certificates;
 pub mod clock;
+pub mod cluster;
 pub mod crash_points;
 pub mod day;
 pub mod documents;
@@ -13,6 +14,7 @@ pub mod founding;
 pub mod gateway;
 pub mod history;
 pub mod inbox;
+pub mod links;
 pub mod outbox;
 pub mod settings;
 pub mod summary;

@@ -452,6 +452,17 @@ impl Replica {
         }
     }
 
+    /// How far a member's log is known to agree with this leader's; `None` when this one does not lead, or the member is
+    /// not in the group.
+    #[must_use]
+    pub fn matched_index(&self, member: MemberId) -> Option<u64> {
+        if self.role != Role::Leader {
+            return None;
+        }
+        let progress = self.node.raft.prs().get(member.get())?;
+        Some(progress.matched)
+    }
+
     /// The lowest index that every other member is known to hold; a leader that cuts its log past it must send that
     /// member a snapshot. `None` when not leading or alone.
     #[must_use]

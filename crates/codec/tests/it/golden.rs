@@ -22,7 +22,7 @@ fn updating() -> bool {
     std::env::var_os("UPDATE_GOLDEN").is_some_and(|value| value == "1")
 }
 
-fn to_hex(bytes: &[u8]) -> String {
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
     let mut text = String::new();
     for line in bytes.chunks(32) {
         for byte in line {
@@ -44,7 +44,7 @@ fn from_hex(text: &str) -> Vec<u8> {
         .collect()
 }
 
-fn check_text(layout: &str, version: u8, name: &str, found: &str) {
+pub(crate) fn check_text(layout: &str, version: u8, name: &str, found: &str) {
     let path = root().join(layout).join(version.to_string()).join(name);
     if updating() {
         fs::create_dir_all(path.parent().expect("a directory")).expect("make the directory");

@@ -1,27 +1,38 @@
 //! The core thread: steps every shard's replica, applies what is committed, and carries messages between the shards.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
 use clearspan_ledger::entry::Command;
-use clearspan_ledger::{MessageNo, Outcome, Reply, ShardId, Timestamp};
+use clearspan_ledger::{Ledger, LogIndex, MessageNo, Outcome, Reply, ShardId, Timestamp};
 use clearspan_replica::{
-    Action, Committed, CommittedBody, Correlation, Event, Persist, Proposal, Replica, SnapshotMark,
+    Action, Committed, CommittedBody, Correlation, DropReason, Event, MemberId, Persist, Proposal,
+    Replica, Role, SnapshotMark,
 };
-use clearspan_storage::crash_point;
+use clearspan_storage::{crash_point, stop};
 use crossbeam_channel::{Receiver, Sender, bounded, never, select, unbounded};
 
 use super::apply::apply_entry;
 use super::log_writer::LogTask;
 use super::package_writer::PackageTask;
+use super::group::Group;
+use super::peers::{PeerFrame, Peers};
 use super::recover::Recovered;
 use super::shared::{ShardState, Shared};
+use super::snapshotter::{SnapshotTask, Snapshotter};
 use super::{
-    EngineError, EngineOptions, ProposeError, Request, log_writer, package_writer, snapshotter,
+    EngineError, EngineOptions, Inlet, ProposeError, Replier, Request, log_writer, package_writer,
 };
+use pump::Link;
+use route::{Origin, Pending, Reader};
+
+mod catch_up;
+mod lead;
+mod pump;
+mod route;
 
 /// What reaches the core besides proposals.
 #[derive(Debug)]
@@ -36,16 +47,45 @@ pub(crate) enum CoreEvent {
     WhenQuiet(Sender<()>),
     /// Take a snapshot of every shard, answer when all stand.
     SnapshotAll(Sender<()>),
+    /// A node has said something.
+    Frame(MemberId, PeerFrame),
+    /// Something for another node.
+    Outgoing(MemberId, PeerFrame),
+    /// A node can be reached.
+    PeerUp(MemberId),
+    /// A node cannot be reached: what was on its way to it may be lost.
+    PeerDown(MemberId),
+    /// A snapshot that a leader offered is here, durable, with all its packages.
+    SnapshotFetched(ShardId, SnapshotMark, Box<Ledger>),
+    /// The leader's word on how far this node must have applied before it may answer a read of a shard.
+    ReadIndex(ShardId, Sender<Result<u64, ProposeError>>),
+    /// How the shards stand.
+    Status(Sender<Vec<ShardStatus>>),
     /// End.
     Stop,
 }
 
+/// How one shard stands on this node.
+#[derive(Clone, Debug)]
+pub struct ShardStatus {
+    /// The shard.
+    pub shard: ShardId,
+    /// Its replica's own numbers.
+    pub replica: clearspan_replica::Status,
+    /// Proposals of this node without an outcome.
+    pub waiting: usize,
+}
+
 /// Proposed and not yet applied bytes above which bulk waits outside: below the replica's own limit, so that it never
-/// has to refuse. An urgent entry waits until the log has written what is before it, so this is its delay in bytes: one
-/// write of the log under way, and as much being gathered or applied.
-const IN_FLIGHT_MAX_BYTES: usize = 4 << 20;
+/// has to refuse. In a group of one an urgent entry waits until the log has written what is before it, so this is its
+/// delay in bytes: one write of the log under way, and as much being gathered or applied.
+const ALONE_IN_FLIGHT_MAX_BYTES: usize = 4 << 20;
+/// The same with peers: bandwidth times the longest round trip, 160 MB/s at 156 ms.
+const IN_FLIGHT_MAX_BYTES: usize = 32 << 20;
 /// Bulk bytes taken up per turn, so that urgent entries never wait for more than one such chunk.
 const TURN_MAX_BYTES: usize = 1 << 20;
+/// Events taken up per turn.
+const TURN_MAX_EVENTS: usize = 1024;
 /// Urgent proposals taken up per turn.
 const TURN_MAX_URGENT: usize = 256;
 /// Messages between shards per entry.
@@ -54,10 +94,11 @@ const DELIVER_MAX_MESSAGES: usize = 512;
 const LOG_WAITING_MAX: usize = 64;
 /// Packages on their way into the store before the core waits.
 const PACKAGES_WAITING_MAX: usize = 4096;
-/// Messages that a shard could not take yet are offered again after this long.
-const AGAIN_AFTER_NS: u64 = 20_000_000;
 /// The longest the core sleeps: timers are due no later than this after their time.
 const IDLE_WAIT: Duration = Duration::from_millis(20);
+
+/// A beat of the replicas' clock. Elections take 20 and more of them.
+const TICK_NS: u64 = 50_000_000;
 
 pub(crate) type Started = (Vec<JoinHandle<()>>, Sender<CoreEvent>, Arc<Shared>);
 
@@ -67,6 +108,8 @@ pub(crate) fn start(
     options: EngineOptions,
     urgent: Receiver<Request>,
     bulk: Receiver<Request>,
+    group: Group,
+    connect: impl FnOnce(Inlet) -> Box<dyn Peers>,
 ) -> Result<Started, EngineError> {
     let Recovered {
         data,
@@ -87,6 +130,7 @@ pub(crate) fn start(
     let (log_tasks, log_queue) = bounded(LOG_WAITING_MAX);
     let (package_tasks, package_queue) = bounded(PACKAGES_WAITING_MAX);
     let (snapshot_tasks, snapshot_queue) = unbounded();
+    let peers = connect(Inlet(events.clone()));
     let mut threads = Vec::new();
     let spawn = |name: &str, body: Box<dyn FnOnce() + Send>| {
         std::thread::Builder::new()
@@ -103,8 +147,15 @@ pub(crate) fn start(
             .map(ShardId::new)
             .zip(replicas)
             .zip(snapshot_indexes)
-            .map(|((id, replica), snapshot)| Shard::new(id, replica, snapshot))
+            .map(|((id, replica), snapshot)| Shard::new(id, replica, snapshot, &group))
             .collect(),
+        group,
+        peers,
+        up: BTreeSet::new(),
+        forwarded: BTreeMap::new(),
+        reads: BTreeMap::new(),
+        forwarded_reads: BTreeMap::new(),
+        next_tick: shared.clock.now(),
         shared: shared.clone(),
         log: log_tasks,
         packages: package_tasks.clone(),
@@ -130,16 +181,14 @@ pub(crate) fn start(
     let body: Box<dyn FnOnce() + Send> =
         Box::new(move || package_writer::run(&helper_shared, &package_queue));
     threads.push(spawn("packages", body).map_err(EngineError::Thread)?);
-    let (helper_shared, helper_events) = (shared.clone(), events.clone());
-    let body: Box<dyn FnOnce() + Send> = Box::new(move || {
-        snapshotter::run(
-            &helper_shared,
-            &snapshots,
-            &snapshot_queue,
-            &package_tasks,
-            &helper_events,
-        );
-    });
+    let snapshotter = Snapshotter {
+        shared: shared.clone(),
+        snapshots,
+        packages: package_tasks,
+        core: events.clone(),
+        serving: None,
+    };
+    let body: Box<dyn FnOnce() + Send> = Box::new(move || snapshotter.run(&snapshot_queue));
     threads.push(spawn("snapshots", body).map_err(EngineError::Thread)?);
     Ok((threads, events, shared))
 }
@@ -149,9 +198,11 @@ struct Shard {
     id: ShardId,
     replica: Replica,
     proposals: Vec<Proposal>,
-    /// Who waits for an outcome; `None` for the core's own proposals.
-    waiting: BTreeMap<Correlation, Waiting>,
-    /// By receiving shard.
+    /// Proposals of this node's replica without an outcome.
+    waiting: BTreeMap<Correlation, Pending>,
+    /// Commands that wait for a leader to be known.
+    parked: VecDeque<Pending>,
+    /// By receiving shard; of meaning while this node leads.
     links: Vec<Link>,
     tick_in_flight: bool,
     since_snapshot_bytes: u64,
@@ -159,62 +210,59 @@ struct Shard {
     /// Index of the snapshot before the newest: the log is kept back to it, so that either can be started from.
     older_snapshot: u64,
     newest_snapshot: u64,
-}
-
-struct Waiting {
-    len_bytes: usize,
-    origin: Origin,
-}
-
-/// Who proposed it.
-enum Origin {
-    /// Somebody outside.
-    Request(Sender<Result<Outcome, ProposeError>>),
-    /// The core: an entry that lets time pass.
-    Tick,
-    /// The core: messages of a channel, by its sending and receiving shard.
-    Deliver { from: usize, to: usize },
-    /// The core: a confirmation.
-    Delivered,
-}
-
-/// One channel's progress as far as the core drives it. Lost with the process; repeats are ignored.
-#[derive(Clone, Copy, Default)]
-struct Link {
-    /// Messages below this number were proposed to the receiving shard.
-    sent: u64,
-    /// Entries with messages that were proposed and not yet applied.
-    in_flight: usize,
-    /// Confirmations below this number were proposed to the sending shard.
-    confirmed: u64,
-    /// Messages that the receiving shard could not take yet are not offered again before this time.
-    again_after: Timestamp,
+    /// All data members hold the log up to here, as the leader last said: a witness may let it go.
+    held_by_all: u64,
+    /// A snapshot that is being fetched from a leader.
+    fetch: Option<catch_up::Fetch>,
+    /// Members in the order in which they should lead.
+    preference: Vec<MemberId>,
+    /// No hand-over is tried before this time.
+    hand_over_after: Timestamp,
 }
 
 impl Shard {
-    fn new(id: ShardId, replica: Replica, snapshot_index: u64) -> Self {
+    fn new(id: ShardId, replica: Replica, snapshot_index: u64, group: &Group) -> Self {
         let base = replica.status().base.index;
         Self {
             id,
             replica,
             proposals: Vec::new(),
             waiting: BTreeMap::new(),
+            parked: VecDeque::new(),
             links: Vec::new(),
             tick_in_flight: false,
             since_snapshot_bytes: 0,
             snapshot_running: false,
             older_snapshot: base,
             newest_snapshot: snapshot_index.max(base),
+            held_by_all: 0,
+            fetch: None,
+            preference: group.preference(id),
+            hand_over_after: Timestamp::ZERO,
         }
+    }
+
+    fn leads(&self) -> bool {
+        matches!(self.replica.status().role, Role::Leader)
     }
 }
 
 struct Core {
     shards: Vec<Shard>,
+    group: Group,
+    peers: Box<dyn Peers>,
+    /// Members that can be reached.
+    up: BTreeSet<MemberId>,
+    /// Commands sent to a shard's leader on another node.
+    forwarded: BTreeMap<u64, (MemberId, Pending)>,
+    reads: BTreeMap<Correlation, Reader>,
+    /// Reads that a leader on another node was asked about, until when.
+    forwarded_reads: BTreeMap<u64, (MemberId, Reader, Timestamp)>,
+    next_tick: Timestamp,
     shared: Arc<Shared>,
     log: Sender<LogTask>,
     packages: Sender<PackageTask>,
-    snapshots: Sender<ShardId>,
+    snapshots: Sender<SnapshotTask>,
     snapshot_after_bytes: u64,
     writes: Vec<(clearspan_replica::ShardId, Persist)>,
     next_correlation: u64,
@@ -240,9 +288,11 @@ impl Core {
         }
         self.flush();
         let closed = never();
+        let in_flight_max_bytes =
+            if self.group.is_alone() { ALONE_IN_FLIGHT_MAX_BYTES } else { IN_FLIGHT_MAX_BYTES };
         loop {
             let open =
-                self.in_flight_bytes < IN_FLIGHT_MAX_BYTES && self.shared.disk_full().is_none();
+                self.in_flight_bytes < in_flight_max_bytes && self.shared.disk_full().is_none();
             let bulk_now = if open { bulk } else { &closed };
             select! {
                 recv(events) -> event => match event {
@@ -254,7 +304,7 @@ impl Core {
                 default(IDLE_WAIT) => {}
             }
             let mut stopping = false;
-            while let Ok(event) = events.try_recv() {
+            for event in events.try_iter().take(TURN_MAX_EVENTS) {
                 match event {
                     CoreEvent::Stop => stopping = true,
                     event => self.handle(event),
@@ -267,11 +317,12 @@ impl Core {
                 self.take(request);
             }
             let mut taken = 0;
-            while taken < TURN_MAX_BYTES && open && self.in_flight_bytes < IN_FLIGHT_MAX_BYTES {
+            while taken < TURN_MAX_BYTES && open && self.in_flight_bytes < in_flight_max_bytes {
                 let Ok(request) = bulk.try_recv() else { break };
                 taken += request.data.len();
                 self.take(request);
             }
+            self.tick();
             self.propose_ticks();
             self.pump();
             self.flush();
@@ -288,7 +339,7 @@ impl Core {
             }
             CoreEvent::SnapshotTaken(shard, mark) => self.snapshot_taken(shard.index(), mark),
             CoreEvent::SnapshotSkipped(shard) => {
-                self.shards[shard.index()].snapshot_running = false
+                self.shards[shard.index()].snapshot_running = false;
             }
             CoreEvent::WhenQuiet(waiter) => self.quiet_waiters.push(waiter),
             CoreEvent::SnapshotAll(waiter) => {
@@ -296,6 +347,27 @@ impl Core {
                 for at in 0..self.shards.len() {
                     self.start_snapshot(at);
                 }
+            }
+            CoreEvent::Frame(from, frame) => self.receive(from, frame),
+            CoreEvent::Outgoing(to, frame) => {
+                // A peer that is gone asks again.
+                let _ = self.peers.send(to, frame);
+            }
+            CoreEvent::PeerUp(member) => {
+                self.up.insert(member);
+            }
+            CoreEvent::PeerDown(member) => self.peer_down(member),
+            CoreEvent::SnapshotFetched(shard, mark, ledger) => {
+                self.snapshot_fetched(shard.index(), &mark, *ledger);
+            }
+            CoreEvent::ReadIndex(shard, reply) => self.read_index(shard.index(), Reader::Here(reply)),
+            CoreEvent::Status(reply) => {
+                let statuses = self.shards.iter().map(|shard| ShardStatus {
+                    shard: shard.id,
+                    replica: shard.replica.status(),
+                    waiting: shard.waiting.len() + shard.parked.len(),
+                });
+                let _ = reply.send(statuses.collect());
             }
             CoreEvent::Stop => {}
         }
@@ -308,29 +380,22 @@ impl Core {
         }
     }
 
-    fn take(&mut self, request: Request) {
-        self.propose(
-            request.shard.index(),
-            request.data,
-            Origin::Request(request.reply),
-        );
-    }
-
-    fn propose(&mut self, at: usize, data: Bytes, origin: Origin) {
-        self.next_correlation += 1;
-        let correlation = Correlation(self.next_correlation);
-        let len_bytes = data.len();
-        self.in_flight_bytes += len_bytes;
-        let shard = &mut self.shards[at];
-        shard
-            .waiting
-            .insert(correlation, Waiting { len_bytes, origin });
-        shard.proposals.push(Proposal { data, correlation });
-    }
-
-    fn propose_command(&mut self, at: usize, command: &Command, origin: Origin) {
-        let data = clearspan_codec::entry::encode(self.shared.clock.now(), command);
-        self.propose(at, data, origin);
+    /// One beat of the replicas' clock, when it is due.
+    fn tick(&mut self) {
+        let now = self.shared.clock.now();
+        if now < self.next_tick {
+            return;
+        }
+        // Beats that were missed are not made up for: a node that stood still must not rush into an election.
+        self.next_tick = now.plus_ns(TICK_NS);
+        for at in 0..self.shards.len() {
+            self.step(at, Event::Tick);
+            self.hand_over(at, now);
+            self.tell_witnesses(at);
+        }
+        self.sweep(now);
+        // Confirmations and messages that found no leader are tried again.
+        self.dirty = true;
     }
 
     /// Gives every shard its proposals, and the log what came of it.
@@ -349,11 +414,20 @@ impl Core {
     }
 
     fn step(&mut self, at: usize, event: Event) {
-        let mut events = vec![event];
-        while let Some(event) = events.pop() {
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
             let now = clearspan_replica::Timestamp::from_ns(self.shared.clock.now().ns());
             for action in self.shards[at].replica.step(event, now) {
                 match action {
+                    Action::Send(messages) => {
+                        let shard = self.shards[at].id;
+                        for message in messages {
+                            let peer = message.to;
+                            if !self.peers.send(peer, PeerFrame::Raft(shard, message)) {
+                                events.push_back(Event::Unreachable { peer });
+                            }
+                        }
+                    }
                     Action::Persist(persist) => {
                         let shard = clearspan_replica::ShardId::new(self.shards[at].id.get());
                         self.writes.push((shard, persist));
@@ -361,13 +435,24 @@ impl Core {
                     Action::Apply(committed) => {
                         let last = committed.last().map_or(0, |entry| entry.position.index);
                         self.apply(at, committed);
-                        events.insert(0, Event::Applied { index: last });
+                        events.push_back(Event::Applied { index: last });
                     }
-                    Action::Dropped {
-                        correlation,
-                        reason,
-                    } => {
-                        self.answer(at, correlation, Err(ProposeError::Dropped(reason)));
+                    Action::InstallSnapshot(mark) => {
+                        let index = mark.position.index;
+                        self.install(at, mark);
+                        events.push_back(Event::Applied { index });
+                    }
+                    Action::Dropped { correlation, reason } => {
+                        if let Some(reader) = self.reads.remove(&correlation) {
+                            self.answer_read(reader, Err(ProposeError::Dropped(reason)));
+                        } else {
+                            self.answer(at, correlation, Err(ProposeError::Dropped(reason)));
+                        }
+                    }
+                    Action::ReadReady { correlation, index } => {
+                        if let Some(reader) = self.reads.remove(&correlation) {
+                            self.answer_read(reader, Ok(index));
+                        }
                     }
                     Action::CompactLog { to } => {
                         let shard = clearspan_replica::ShardId::new(self.shards[at].id.get());
@@ -377,13 +462,9 @@ impl Core {
                         eprintln!("stopping: shard {}: {reason:?}", self.shards[at].id);
                         std::process::abort();
                     }
-                    // A group of one sends nothing, fetches no snapshot, and is its own leader throughout.
-                    Action::Send(_)
-                    | Action::InstallSnapshot(_)
-                    | Action::BecameLeader { .. }
-                    | Action::LostLeadership { .. }
-                    | Action::LeaderChanged { .. }
-                    | Action::ReadReady { .. } => {}
+                    Action::BecameLeader { .. } => self.became_leader(at),
+                    Action::LostLeadership { .. } => self.shards[at].tick_in_flight = false,
+                    Action::LeaderChanged { .. } => self.unpark(at),
                 }
             }
         }
@@ -432,12 +513,18 @@ impl Core {
                 (None, correlation)
             }
         };
+        self.shards[at].since_snapshot_bytes += data.as_ref().map_or(0, |data| data.len() as u64);
+        if self.group.is_witness() {
+            // A witness holds entries, not their meaning.
+            state.mark.position = entry.position;
+            let index = LogIndex::new(entry.position.index);
+            return (correlation, Outcome { index, reply: Reply::Done, released: Vec::new() });
+        }
         let (time, outcome) = apply_entry(state, entry.position, data.as_ref());
-        if let Some(data) = data {
-            self.shards[at].since_snapshot_bytes += data.len() as u64;
-            if let Reply::Taken { message, .. } = outcome.reply {
-                self.store_package(id, message, data);
-            }
+        if let Some(data) = data
+            && let Reply::Taken { message, .. } = outcome.reply
+        {
+            self.store_package(id, message, data);
         }
         for (message, submission) in &outcome.released {
             let data = clearspan_codec::entry::encode(time, &Command::Submit(submission.clone()));
@@ -451,142 +538,22 @@ impl Core {
         let _ = self.packages.send(PackageTask::Put(shard, message, data));
     }
 
-    fn answer(
-        &mut self,
-        at: usize,
-        correlation: Correlation,
-        outcome: Result<Outcome, ProposeError>,
-    ) {
-        let Some(waiting) = self.shards[at].waiting.remove(&correlation) else {
-            return;
-        };
-        self.in_flight_bytes -= waiting.len_bytes;
-        match waiting.origin {
-            Origin::Request(reply) => {
-                // Whoever asked may have given up.
-                let _ = reply.send(outcome);
-            }
-            Origin::Tick => self.shards[at].tick_in_flight = false,
-            Origin::Deliver { from, to } => self.delivered(from, to),
-            Origin::Delivered => {
-                // A confirmation that was dropped is proposed again from what the states say.
-                if outcome.is_err() {
-                    for link in &mut self.shards[at].links {
-                        link.confirmed = 0;
-                    }
-                    self.dirty = true;
-                }
-            }
-        }
-    }
-
-    /// An entry with messages has its outcome. What it did not get applied goes again from where the receiving shard
-    /// stands: entries that were dropped, and credits to an account that it does not know yet.
-    fn delivered(&mut self, from: usize, to: usize) {
-        let (sender, receiver) = (self.shards[from].id, self.shards[to].id);
-        let applied = self.shared.shard(receiver).ledger.inbound_next(sender);
-        let again_after = self.shared.clock.now().plus_ns(AGAIN_AFTER_NS);
-        let link = &mut self.shards[from].links[to];
-        link.in_flight -= 1;
-        if link.in_flight == 0 && applied < link.sent {
-            link.sent = applied;
-            link.again_after = again_after;
-            self.dirty = true;
-        }
-    }
-
-    /// An entry that does nothing but let due times pass.
-    fn propose_ticks(&mut self) {
-        let now = self.shared.clock.now();
-        for at in 0..self.shards.len() {
-            let due = self
-                .shared
-                .shard(self.shards[at].id)
-                .ledger
-                .next_timer()
-                .is_some_and(|time| time <= now);
-            if due && !self.shards[at].tick_in_flight {
-                self.shards[at].tick_in_flight = true;
-                self.propose_command(at, &Command::Tick, Origin::Tick);
-            }
-        }
-    }
-
-    /// Carries committed messages to their shards, in order, and confirmations back.
-    fn pump(&mut self) {
-        if !std::mem::take(&mut self.dirty) {
-            return;
-        }
-        for from in 0..self.shards.len() {
-            for to in 0..self.shards.len() {
-                self.pump_link(from, to);
-            }
-        }
-    }
-
-    fn pump_link(&mut self, from: usize, to: usize) {
-        let (sender, receiver) = (self.shards[from].id, self.shards[to].id);
-        let now = self.shared.clock.now();
-        loop {
-            let link = self.shards[from].links[to];
-            let (first, messages) = {
-                let state = self.shared.shard(sender);
-                let (_, end) = state.ledger.outbound_range(receiver);
-                if link.sent >= end {
-                    break;
-                }
-                if now < link.again_after {
-                    self.dirty = true;
-                    break;
-                }
-                state
-                    .ledger
-                    .outbound(receiver, link.sent, DELIVER_MAX_MESSAGES)
-            };
-            if messages.is_empty() {
-                break;
-            }
-            let link = &mut self.shards[from].links[to];
-            link.sent = first + messages.len() as u64;
-            link.in_flight += 1;
-            self.propose_command(
-                to,
-                &Command::Deliver {
-                    from: sender,
-                    first,
-                    messages,
-                },
-                Origin::Deliver { from, to },
-            );
-        }
-        let applied = self.shared.shard(receiver).ledger.inbound_next(sender);
-        let (first, _) = self.shared.shard(sender).ledger.outbound_range(receiver);
-        let link = &mut self.shards[from].links[to];
-        if applied > first.max(link.confirmed) {
-            link.confirmed = applied;
-            self.propose_command(
-                from,
-                &Command::Delivered {
-                    to: receiver,
-                    through: applied - 1,
-                },
-                Origin::Delivered,
-            );
-        }
-    }
-
     fn answer_quiet(&mut self, queues_empty: bool) {
-        if self.quiet_waiters.is_empty() || !queues_empty || self.dirty {
+        if self.quiet_waiters.is_empty() || !queues_empty {
             return;
         }
-        let idle = self.shards.iter().all(|shard| {
-            let status = shard.replica.status();
-            shard.waiting.is_empty()
-                && shard.proposals.is_empty()
-                && status.applied_index == status.last.index
-                && matches!(status.role, clearspan_replica::Role::Leader)
-        });
-        if idle {
+        // With peers: as far as this node has applied.
+        let idle = self.forwarded.is_empty()
+            && self.shards.iter().all(|shard| {
+                let status = shard.replica.status();
+                let led = shard.leads() || (!self.group.is_alone() && status.leader.is_some());
+                shard.waiting.is_empty()
+                    && shard.parked.is_empty()
+                    && shard.proposals.is_empty()
+                    && status.applied_index == status.last.index
+                    && led
+            });
+        if idle && !self.work_for_pump() {
             for waiter in self.quiet_waiters.drain(..) {
                 let _ = waiter.send(());
             }
@@ -601,7 +568,7 @@ impl Core {
         }
         shard.snapshot_running = true;
         shard.since_snapshot_bytes = 0;
-        let _ = self.snapshots.send(shard.id);
+        let _ = self.snapshots.send(SnapshotTask::Take(shard.id));
     }
 
     fn snapshot_taken(&mut self, at: usize, mark: SnapshotMark) {
@@ -609,7 +576,9 @@ impl Core {
         shard.snapshot_running = false;
         shard.older_snapshot = shard.newest_snapshot;
         shard.newest_snapshot = mark.position.index;
-        let to_index = shard.older_snapshot;
+        // A witness keeps full entries until both data sites hold them (design 7).
+        let bound = if self.group.is_witness() { shard.held_by_all } else { u64::MAX };
+        let to_index = shard.older_snapshot.min(bound);
         self.step(at, Event::SnapshotTaken(mark));
         if to_index > 0 {
             self.step(at, Event::Compact { to_index });

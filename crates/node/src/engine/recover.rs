@@ -5,13 +5,14 @@ use std::path::Path;
 
 use bytes::Bytes;
 use clearspan_replica::{
-    LogStore as _, MemberId, Membership, Replica, ReplicaConfig, SnapshotMark,
+    LogStore as _, Membership, Replica, ReplicaConfig, SnapshotMark,
 };
 use clearspan_storage::{
     ClusterId, DataDir, DataDirError, Identity, Layout, Log, NodeId, PackageStore, Snapshots,
     crash_point,
 };
 
+use super::group::Group;
 use super::shared::ShardState;
 use super::{EngineError, EngineOptions};
 
@@ -26,18 +27,15 @@ pub(crate) struct Recovered {
     pub(crate) cluster: u128,
 }
 
-/// The only member of an embedded node's groups.
-fn own_member() -> MemberId {
-    MemberId::new(1).expect("one is a member number")
-}
-
 pub(crate) fn open(
     root: &Path,
     shards: u16,
     options: &EngineOptions,
+    group: &Group,
 ) -> Result<Recovered, EngineError> {
     let data = match DataDir::open(Layout::under(root)) {
-        Err(DataDirError::Absent { .. }) => {
+        // A member's identity is part of the cluster's definition: a directory that lost it is no member any more.
+        Err(DataDirError::Absent { .. }) if group.is_alone() => {
             let identity = Identity {
                 cluster: ClusterId::random().map_err(EngineError::Random)?,
                 node: NodeId::random().map_err(EngineError::Random)?,
@@ -64,7 +62,7 @@ pub(crate) fn open(
     let mut replicas = Vec::new();
     let mut states = Vec::new();
     for shard in 0..shards {
-        let (replica, state) = open_shard(shard, &log, &snapshots)?;
+        let (replica, state) = open_shard(shard, &log, &snapshots, group)?;
         replicas.push(replica);
         states.push(state);
     }
@@ -91,7 +89,7 @@ pub(crate) fn replay(
     let snapshots = Snapshots::open(&data);
     let mut states = Vec::new();
     for id in log.shards() {
-        let (mut state, _) = newest_snapshot(id.get(), log.shard(id)?.base.index, &snapshots)?;
+        let (mut state, _) = newest_snapshot(id.get(), log.shard(id)?.base.index, &snapshots, &Group::alone())?;
         let stored = log.shard(id)?;
         let mut next = (state.mark.position.index + 1).max(stored.first_index());
         while next <= stored.last_index {
@@ -104,6 +102,14 @@ pub(crate) fn replay(
     }
     let cluster = u128::from_be_bytes(data.identity().cluster.to_bytes());
     Ok((data, packages, states, cluster))
+}
+
+/// Below every data member's: a witness leads only when it alone has the newest entries.
+const WITNESS_PRIORITY: i64 = -1;
+
+/// The group before its first entry.
+fn founders(group: &Group) -> Membership {
+    Membership::of_voters(group.members.iter().map(|member| member.id).collect())
 }
 
 /// Log read at once while replaying.
@@ -128,10 +134,11 @@ fn newest_snapshot(
     shard: u16,
     base_index: u64,
     snapshots: &Snapshots,
+    group: &Group,
 ) -> Result<(ShardState, Option<SnapshotMark>), EngineError> {
     let id = clearspan_replica::ShardId::new(shard);
     let mut state = ShardState::default();
-    state.mark.membership = Membership::of_voters(vec![own_member()]);
+    state.mark.membership = founders(group);
     for file in snapshots
         .list(id)
         .map_err(|source| EngineError::Snapshots { shard, source })?
@@ -172,11 +179,11 @@ fn open_shard(
     shard: u16,
     log: &Log,
     snapshots: &Snapshots,
+    group: &Group,
 ) -> Result<(Replica, ShardState), EngineError> {
     let id = clearspan_replica::ShardId::new(shard);
     let stored = log.shard(id)?;
-    let (state, snapshot) = newest_snapshot(shard, stored.base.index, snapshots)?;
-    let founders = Membership::of_voters(vec![own_member()]);
+    let (state, snapshot) = newest_snapshot(shard, stored.base.index, snapshots, group)?;
     let entries = if stored.last_index > stored.base.index {
         log.entries(id, stored.first_index(), stored.last_index + 1, u64::MAX)?
     } else {
@@ -187,9 +194,14 @@ fn open_shard(
         base: stored.base,
         entries,
         snapshot,
-        founders,
+        founders: founders(group),
     };
-    let replica = Replica::new(ReplicaConfig::new(id, own_member()), recovered)
+    let mut config = ReplicaConfig::new(id, group.me);
+    config.election_ticks = group.election_ticks(clearspan_ledger::ShardId::new(shard), config.election_ticks);
+    if group.is_witness() {
+        config.priority = WITNESS_PRIORITY;
+    }
+    let replica = Replica::new(config, recovered)
         .map_err(|source| EngineError::Replica { shard, source })?;
     Ok((replica, state))
 }

@@ -1,0 +1,47 @@
+//! What a cluster is made of, on disk: its definition, each node's own settings, its certificates, and how all of them are
+//! written for a new one.
+
+pub mod definition;
+pub mod init;
+pub mod node_config;
+pub mod pki;
+
+#[cfg(test)]
+mod tests;
+
+/// Where a value stands, for a fault's message: the line of a byte offset.
+fn line_of(text: &str, offset: usize) -> usize {
+    text.get(..offset)
+        .map_or(1, |before| before.matches('\n').count() + 1)
+}
+
+/// Why a cluster's definition or a node's settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// It cannot be read.
+    #[error("read {path}")]
+    Read {
+        /// Which file.
+        path: std::path::PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is not TOML of the known fields; the message names line and column.
+    #[error("{path}: {source}")]
+    Toml {
+        /// Which file.
+        path: std::path::PathBuf,
+        /// Where and why.
+        source: Box<toml::de::Error>,
+    },
+    /// A value makes no sense.
+    #[error("{path}: line {line}: {what}")]
+    Value {
+        /// Which file.
+        path: std::path::PathBuf,
+        /// Where it stands.
+        line: usize,
+        /// What is wrong and what to do.
+        what: String,
+    },
+}

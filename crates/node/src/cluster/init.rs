@@ -1,0 +1,396 @@
+//! Writes everything that a new cluster needs into one directory: the definition, two authorities, and for every node its
+//! settings, an empty data directory with its identity, and its certificate. Node directories may then be carried to
+//! their machines.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use clearspan_ledger::{Bic, Timestamp};
+use clearspan_replica::{MemberId, PEER_MEMBERS_MAX};
+use clearspan_storage::{ClusterId, DataDir, DataDirError, Identity, Layout, NodeId};
+
+use super::ConfigError;
+use super::definition::{Definition, Node, NodeKind, check_name};
+use super::pki::{Authority, AuthorityKind, PkiError};
+use crate::settings::SHARDS_MAX;
+
+/// The definition's file.
+pub const DEFINITION_FILE: &str = "cluster.toml";
+/// The authorities' directory.
+pub const PKI_DIR: &str = "pki";
+/// The nodes' directory.
+pub const NODES_DIR: &str = "nodes";
+/// A node's settings, in its directory.
+pub const NODE_FILE: &str = "node.toml";
+
+/// One site of a new cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteSpec {
+    /// Its name.
+    pub name: String,
+    /// How many data nodes.
+    pub data_nodes: u16,
+    /// How many witnesses.
+    pub witnesses: u16,
+    /// The host under which its nodes are reached; [`InitOptions::host`] when there is none.
+    pub host: Option<String>,
+}
+
+/// What a new cluster shall be.
+#[derive(Clone, Debug)]
+pub struct InitOptions {
+    /// Its sites.
+    pub sites: Vec<SiteSpec>,
+    /// How many shards; fixed for good.
+    pub shards: u16,
+    /// The clearing house's own code.
+    pub clearing_house: Bic,
+    /// The host under which nodes are reached.
+    pub host: String,
+    /// The first node's port for other nodes; the next node's is one higher.
+    pub peer_port: u16,
+    /// The first node's port for participants and operators.
+    pub client_port: u16,
+    /// The first node's port for metrics and the console; `None` for none.
+    pub http_port: Option<u16>,
+    /// Settings added to every `node.toml`, such as `[log]` with its values; empty for none.
+    pub extra_settings: String,
+    /// Now: certificates are valid from a day before.
+    pub now: Timestamp,
+}
+
+impl InitOptions {
+    /// A cluster on this machine, on the usual ports.
+    ///
+    /// # Panics
+    /// Never: the clearing house's code is one.
+    #[must_use]
+    pub fn local(sites: Vec<SiteSpec>, shards: u16, now: Timestamp) -> Self {
+        Self {
+            sites,
+            shards,
+            clearing_house: Bic::parse(b"CLSPZZ2AXXX").expect("a BIC"),
+            host: "127.0.0.1".to_owned(),
+            peer_port: 7101,
+            client_port: 7201,
+            http_port: Some(7301),
+            extra_settings: String::new(),
+            now,
+        }
+    }
+}
+
+/// Why a cluster was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum InitError {
+    /// The directory holds something: nothing was changed.
+    #[error("{0} is not empty; a cluster is written into a new directory")]
+    Exists(PathBuf),
+    /// The options make no cluster.
+    #[error("{0}")]
+    Options(String),
+    /// A file operation failed.
+    #[error("{step} {path}")]
+    Io {
+        /// Which step.
+        step: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// No random bytes for identities.
+    #[error("read random bytes for an identity")]
+    Random(#[source] io::Error),
+    /// Certificates cannot be made.
+    #[error("make certificates")]
+    Pki(#[from] PkiError),
+    /// A data directory cannot be set up.
+    #[error("set up a data directory")]
+    DataDir(#[from] DataDirError),
+    /// What would be written is no definition.
+    #[error("check the definition")]
+    Definition(#[from] ConfigError),
+}
+
+/// Reads `A:3,B:3,W:witness`: a site's name and its number of data nodes, or `witness` for one witness.
+///
+/// # Errors
+/// Says what is wrong and what to give.
+pub fn parse_sites(text: &str) -> Result<Vec<SiteSpec>, InitError> {
+    let refuse = |part: &str| {
+        InitError::Options(format!(
+            "{part:?} is no site: give name:nodes or name:witness, such as A:3,B:3,W:witness"
+        ))
+    };
+    text.split(',')
+        .map(|part| {
+            let (name, nodes) = part.trim().split_once(':').ok_or_else(|| refuse(part))?;
+            check_name("site", name).map_err(InitError::Options)?;
+            let (data_nodes, witnesses) = match nodes {
+                "witness" => (0, 1),
+                count => (
+                    count
+                        .parse()
+                        .ok()
+                        .filter(|&count| count > 0)
+                        .ok_or_else(|| refuse(part))?,
+                    0,
+                ),
+            };
+            Ok(SiteSpec {
+                name: name.to_owned(),
+                data_nodes,
+                witnesses,
+                host: None,
+            })
+        })
+        .collect()
+}
+
+/// Writes a new cluster and gives back its definition.
+///
+/// # Errors
+/// [`InitError::Exists`] when the directory is not empty. After another error the directory is unfinished: the definition
+/// is written last.
+pub fn init(dir: &Path, options: &InitOptions) -> Result<Definition, InitError> {
+    let definition = define(options)?;
+    let text = definition_text(&definition);
+    let path = dir.join(DEFINITION_FILE);
+    assert_eq!(
+        Definition::parse(&text, &path)?,
+        definition,
+        "what is written is what is read"
+    );
+    create_empty(dir)?;
+    let pki = dir.join(PKI_DIR);
+    create_dir(&pki)?;
+    let nodes = Authority::create(&pki, AuthorityKind::Nodes, definition.cluster, options.now)?;
+    Authority::create(
+        &pki,
+        AuthorityKind::Clients,
+        definition.cluster,
+        options.now,
+    )?;
+    create_dir(&dir.join(NODES_DIR))?;
+    for node in &definition.nodes {
+        write_node(dir, &definition, node, &nodes, options)?;
+    }
+    write(&path, &text)?;
+    Ok(definition)
+}
+
+fn define(options: &InitOptions) -> Result<Definition, InitError> {
+    let fault = |what: &str| InitError::Options(what.to_owned());
+    if options.shards == 0 || options.shards > SHARDS_MAX {
+        return Err(InitError::Options(format!("give 1 to {SHARDS_MAX} shards")));
+    }
+    let counts = options
+        .sites
+        .iter()
+        .map(|site| usize::from(site.data_nodes) + usize::from(site.witnesses));
+    if counts.sum::<usize>() > PEER_MEMBERS_MAX {
+        return Err(InitError::Options(format!(
+            "more than {PEER_MEMBERS_MAX} nodes"
+        )));
+    }
+    if options.sites.iter().all(|site| site.data_nodes == 0) {
+        return Err(fault("no site has a data node"));
+    }
+    let mut nodes: Vec<Node> = Vec::new();
+    let mut sites: Vec<String> = Vec::new();
+    for spec in &options.sites {
+        check_name("site", &spec.name).map_err(InitError::Options)?;
+        if sites.contains(&spec.name) {
+            return Err(InitError::Options(format!(
+                "site {} is named twice",
+                spec.name
+            )));
+        }
+        let site = u16::try_from(sites.len()).map_err(|_| fault("too many sites"))?;
+        sites.push(spec.name.clone());
+        let data = std::iter::repeat_n(NodeKind::Data, usize::from(spec.data_nodes));
+        let witnesses = std::iter::repeat_n(NodeKind::Witness, usize::from(spec.witnesses));
+        for (number, kind) in (1..).zip(data.chain(witnesses)) {
+            let at = u16::try_from(nodes.len()).map_err(|_| fault("too many nodes"))?;
+            let host = spec.host.as_ref().unwrap_or(&options.host);
+            let address = |port: u16| {
+                let port = port
+                    .checked_add(at)
+                    .filter(|_| port != 0)
+                    .ok_or_else(|| fault("the ports go beyond 65535, or begin at 0"))?;
+                Ok::<_, InitError>(match host.parse::<IpAddr>() {
+                    Ok(IpAddr::V6(_)) => format!("[{host}]:{port}"),
+                    _ => format!("{host}:{port}"),
+                })
+            };
+            nodes.push(Node {
+                name: format!("{}{number}", spec.name),
+                site,
+                kind,
+                id: NodeId::random().map_err(InitError::Random)?,
+                member: MemberId::new(u64::from(at) + 1)
+                    .ok_or_else(|| fault("no member number"))?,
+                peer_address: address(options.peer_port)?,
+                client_address: address(options.client_port)?,
+                http_address: options.http_port.map(address).transpose()?,
+            });
+        }
+    }
+    Ok(Definition {
+        cluster: ClusterId::random().map_err(InitError::Random)?,
+        shards: options.shards,
+        clearing_house: options.clearing_house,
+        sites,
+        nodes,
+    })
+}
+
+fn definition_text(definition: &Definition) -> String {
+    let mut text = String::from("# A Clearspan cluster. The same file lies on every node.\n\n");
+    let Definition {
+        cluster,
+        shards,
+        clearing_house,
+        sites,
+        nodes,
+    } = definition;
+    let mut line = |args: std::fmt::Arguments<'_>| {
+        text.write_fmt(args)
+            .and_then(|()| text.write_char('\n'))
+            .expect("a text takes everything");
+    };
+    line(format_args!("cluster = \"{cluster}\""));
+    line(format_args!("# Fixed for good."));
+    line(format_args!("shards = {shards}"));
+    line(format_args!("clearing_house = \"{clearing_house}\""));
+    for site in sites {
+        line(format_args!("\n[[site]]\nname = \"{site}\""));
+    }
+    for node in nodes {
+        let site = sites.get(usize::from(node.site)).map_or("", String::as_str);
+        let kind = match node.kind {
+            NodeKind::Data => "data",
+            NodeKind::Witness => "witness",
+        };
+        line(format_args!(
+            "\n[[node]]\nname = \"{}\"\nsite = \"{site}\"\nkind = \"{kind}\"",
+            node.name
+        ));
+        line(format_args!(
+            "id = \"{}\"\nmember = {}",
+            node.id,
+            node.member.get()
+        ));
+        line(format_args!(
+            "peer = \"{}\"\nclient = \"{}\"",
+            node.peer_address, node.client_address
+        ));
+        if let Some(http) = &node.http_address {
+            line(format_args!("http = \"{http}\""));
+        }
+    }
+    text
+}
+
+fn write_node(
+    dir: &Path,
+    definition: &Definition,
+    node: &Node,
+    authority: &Authority,
+    options: &InitOptions,
+) -> Result<(), InitError> {
+    let home = dir.join(NODES_DIR).join(&node.name);
+    let tls = home.join("tls");
+    create_dir(&home)?;
+    create_dir(&tls)?;
+    let host = node
+        .client_address
+        .rsplit_once(':')
+        .map_or("", |(host, _)| host);
+    let host = host
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .to_owned();
+    authority
+        .issue_node(node.id, &[host], options.now)?
+        .write(&tls.join("node.crt"), &tls.join("node.key"))?;
+    for kind in [AuthorityKind::Nodes, AuthorityKind::Clients] {
+        let (from, to) = (
+            kind.certificate_path(&dir.join(PKI_DIR)),
+            kind.certificate_path(&tls),
+        );
+        fs::copy(&from, &to).map_err(|source| InitError::Io {
+            step: "write",
+            path: to,
+            source,
+        })?;
+    }
+    let identity = Identity {
+        cluster: definition.cluster,
+        node: node.id,
+    };
+    DataDir::create(Layout::under(home.join("data")), identity)?;
+    let mut text = format!(
+        "# Node {} of the cluster. Relative paths are from this file's directory.\n\n\
+         definition = \"../../{DEFINITION_FILE}\"\nnode = \"{}\"\ndata = \"data\"\n\n\
+         [tls]\ncertificate = \"tls/node.crt\"\nkey = \"tls/node.key\"\n\
+         nodes_ca = \"tls/nodes-ca.crt\"\nclients_ca = \"tls/clients-ca.crt\"\n",
+        node.name, node.name
+    );
+    if !options.extra_settings.is_empty() {
+        text.push('\n');
+        text.push_str(&options.extra_settings);
+        text.push('\n');
+    }
+    write(&home.join(NODE_FILE), &text)
+}
+
+/// Where every node's settings lie, by node name.
+#[must_use]
+pub fn node_files(dir: &Path, definition: &Definition) -> BTreeMap<String, PathBuf> {
+    let path = |name: &str| dir.join(NODES_DIR).join(name).join(NODE_FILE);
+    definition
+        .nodes
+        .iter()
+        .map(|node| (node.name.clone(), path(&node.name)))
+        .collect()
+}
+
+fn create_empty(dir: &Path) -> Result<(), InitError> {
+    fs::create_dir_all(dir).map_err(|source| InitError::Io {
+        step: "create",
+        path: dir.to_owned(),
+        source,
+    })?;
+    let mut entries = fs::read_dir(dir).map_err(|source| InitError::Io {
+        step: "read",
+        path: dir.to_owned(),
+        source,
+    })?;
+    if entries.next().is_some() {
+        Err(InitError::Exists(dir.to_owned()))
+    } else {
+        Ok(())
+    }
+}
+
+fn create_dir(dir: &Path) -> Result<(), InitError> {
+    fs::create_dir(dir).map_err(|source| InitError::Io {
+        step: "create",
+        path: dir.to_owned(),
+        source,
+    })
+}
+
+fn write(path: &Path, text: &str) -> Result<(), InitError> {
+    fs::write(path, text).map_err(|source| InitError::Io {
+        step: "write",
+        path: path.to_owned(),
+        source,
+    })
+}

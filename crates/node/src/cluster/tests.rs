@@ -1,0 +1,432 @@
+//! What is written is what is read; faults name their lines; certificates say who somebody is.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use clearspan_ledger::Bic;
+use clearspan_storage::{ClusterId, DataDir, NodeId};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+
+use super::definition::{Definition, NodeKind};
+use super::init::{
+    InitError, InitOptions, NODES_DIR, PKI_DIR, SiteSpec, init, node_files, parse_sites,
+};
+use super::node_config::NodeConfig;
+use super::pki::{
+    Authority, AuthorityKind, ClientName, LinkTls, PkiError, client_config, client_of_certificate,
+    node_of_certificate, public_server_config,
+};
+use crate::clock::Clock;
+
+fn options(sites: &str) -> InitOptions {
+    InitOptions::local(parse_sites(sites).unwrap(), 6, Clock::System.now())
+}
+
+fn certificate(path: &Path) -> CertificateDer<'static> {
+    CertificateDer::from_pem_file(path).unwrap()
+}
+
+#[test]
+fn sites_are_read() {
+    let site = |name: &str, data_nodes, witnesses| SiteSpec {
+        name: name.to_owned(),
+        data_nodes,
+        witnesses,
+        host: None,
+    };
+    assert_eq!(
+        parse_sites("A:3, B:3,W:witness").unwrap(),
+        [site("A", 3, 0), site("B", 3, 0), site("W", 0, 1)]
+    );
+    for wrong in [
+        "", "A", "A:", "A:0", "A:x", "A:-1", "a b:3", "A:3,", ":3", "A:70000",
+    ] {
+        assert!(
+            matches!(parse_sites(wrong), Err(InitError::Options(_))),
+            "{wrong:?}"
+        );
+    }
+}
+
+#[test]
+fn a_new_cluster_is_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("c");
+    let definition = init(&root, &options("A:3,B:3,W:witness")).unwrap();
+    assert_eq!(
+        Definition::read(&root.join("cluster.toml")).unwrap(),
+        definition
+    );
+    assert_eq!(definition.sites, ["A", "B", "W"]);
+    let names: Vec<&str> = definition
+        .nodes
+        .iter()
+        .map(|node| node.name.as_str())
+        .collect();
+    assert_eq!(names, ["A1", "A2", "A3", "B1", "B2", "B3", "W1"]);
+    assert_eq!(definition.nodes[4].peer_address, "127.0.0.1:7105");
+    assert_eq!(
+        definition.nodes[6].http_address.as_deref(),
+        Some("127.0.0.1:7307")
+    );
+    assert_eq!(definition.nodes[6].kind, NodeKind::Witness);
+    for (name, path) in node_files(&root, &definition) {
+        let config = NodeConfig::read(&path).unwrap();
+        assert_eq!(config.node.name, name);
+        assert_eq!(config.peers.len(), 6);
+        assert!(
+            config
+                .peers
+                .iter()
+                .all(|peer| peer.member != config.node.member)
+        );
+        assert_eq!(config.peer_listen, config.node.peer_address);
+        let data = DataDir::open(config.layout.clone()).unwrap();
+        assert_eq!(data.identity().cluster, definition.cluster);
+        assert_eq!(data.identity().node, config.node.id);
+        assert_eq!(
+            node_of_certificate(&certificate(&config.tls.certificate)),
+            Some(config.node.id)
+        );
+        assert_eq!(
+            client_of_certificate(&certificate(&config.tls.certificate)),
+            None
+        );
+        LinkTls::load(&config.tls).unwrap();
+        public_server_config(&config.tls).unwrap();
+        let mode = fs::metadata(&config.tls.key).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    let group = definition.group(definition.nodes[3].member);
+    assert_eq!(group.me.get(), 4);
+    let sites: Vec<(u16, bool)> = group
+        .members
+        .iter()
+        .map(|member| (member.site, member.witness))
+        .collect();
+    assert_eq!(
+        sites,
+        [
+            (0, false),
+            (0, false),
+            (0, false),
+            (1, false),
+            (1, false),
+            (1, false),
+            (2, true)
+        ]
+    );
+    for kind in [AuthorityKind::Nodes, AuthorityKind::Clients] {
+        let key = fs::metadata(kind.key_path(&root.join(PKI_DIR))).unwrap();
+        assert_eq!(key.permissions().mode() & 0o777, 0o600);
+    }
+    // The authorities' keys stay out of the nodes' directories.
+    assert!(!root.join(NODES_DIR).join("A1/tls/nodes-ca.key").exists());
+}
+
+#[test]
+fn nothing_is_overwritten() {
+    let dir = tempfile::tempdir().unwrap();
+    let definition = init(dir.path(), &options("A:1")).unwrap();
+    assert!(matches!(
+        init(dir.path(), &options("A:1")),
+        Err(InitError::Exists(_))
+    ));
+    assert_eq!(
+        Definition::read(&dir.path().join("cluster.toml")).unwrap(),
+        definition
+    );
+    let pki = dir.path().join(PKI_DIR);
+    let again = Authority::create(
+        &pki,
+        AuthorityKind::Nodes,
+        definition.cluster,
+        Clock::System.now(),
+    );
+    assert!(matches!(again, Err(PkiError::Io { .. })));
+}
+
+#[test]
+fn options_that_make_no_cluster() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut no_shards = options("A:1");
+    no_shards.shards = 0;
+    let mut high_port = options("A:3");
+    high_port.peer_port = 65_534;
+    for wrong in [
+        options("W:witness"),
+        options("A:1,A:2"),
+        options("A:65"),
+        no_shards,
+        high_port,
+    ] {
+        assert!(matches!(
+            init(&dir.path().join("c"), &wrong),
+            Err(InitError::Options(_))
+        ));
+        assert!(!dir.path().join("c").exists());
+    }
+}
+
+const GOOD: &str = r#"cluster = "0102030405060708090a0b0c0d0e0f10"
+shards = 6
+clearing_house = "CLSPZZ2AXXX"
+[[site]]
+name = "A"
+[[node]]
+name = "A1"
+site = "A"
+kind = "data"
+id = "11111111111111111111111111111111"
+member = 1
+peer = "a1.example:7101"
+client = "a1.example:7201"
+[[node]]
+name = "A2"
+site = "A"
+kind = "witness"
+id = "22222222222222222222222222222222"
+member = 2
+peer = "[::1]:7102"
+client = "[::1]:7202"
+http = "[::1]:7302"
+"#;
+
+#[test]
+fn faults_in_a_definition_name_the_line() {
+    let parse = |text: &str| {
+        Definition::parse(text, Path::new("c.toml")).map_err(|error| error.to_string())
+    };
+    let good = parse(GOOD).unwrap();
+    assert_eq!(good.node("A2").unwrap().kind, NodeKind::Witness);
+    for (from, to, expected) in [
+        ("shards = 6", "shards = 0", "line 2: shards is 0"),
+        ("0102", "01", "line 1: cluster"),
+        ("CLSPZZ2AXXX", "clsp", "line 3: clearing_house"),
+        ("name = \"A\"", "name = \"A B\"", "line 4: site name"),
+        (
+            "site = \"A\"",
+            "site = \"B\"",
+            "line 6: node A1: there is no site \"B\"",
+        ),
+        (
+            "\"A2\"",
+            "\"A1\"",
+            "line 14: node A1 stands here a second time",
+        ),
+        ("2222", "222", "line 14: node A2: id"),
+        (
+            "22222222222222222222222222222222",
+            "11111111111111111111111111111111",
+            "line 14: node A2 has the id",
+        ),
+        (
+            "member = 2",
+            "member = 1",
+            "line 14: node A2 has the member number",
+        ),
+        (
+            "member = 1",
+            "member = 0",
+            "line 6: node A1: member numbers begin at 1",
+        ),
+        (
+            "a1.example:7101",
+            "a1.example",
+            "line 6: node A1: peer address",
+        ),
+        ("[::1]:7202", "[::1]:0", "line 14: node A2: client address"),
+        (
+            "[::1]:7302",
+            "[::1]:7202",
+            "line 14: node A2 has the address",
+        ),
+        ("\"data\"", "\"witness\"", "no node of kind"),
+        ("\"data\"", "\"tape\"", "unknown variant `tape`"),
+        ("kind =", "kidn =", "unknown field `kidn`"),
+        (
+            "clearing_house = \"CLSPZZ2AXXX\"\n",
+            "",
+            "missing field `clearing_house`",
+        ),
+    ] {
+        let text = GOOD.replacen(
+            from,
+            to,
+            if expected.contains("there is no site") {
+                2
+            } else {
+                1
+            },
+        );
+        let error = parse(&text).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+fn node_text(rest: &str) -> String {
+    format!(
+        "definition = \"cluster.toml\"\nnode = \"A1\"\ndata = \"d\"\n[tls]\ncertificate = \"c\"\nkey = \"k\"\n\
+         nodes_ca = \"n\"\nclients_ca = \"p\"\n{rest}"
+    )
+}
+
+#[test]
+fn a_nodes_settings_are_read_and_checked() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("cluster.toml"), GOOD).unwrap();
+    let path = dir.path().join("node.toml");
+    let read = |text: &str| {
+        fs::write(&path, text).unwrap();
+        NodeConfig::read(&path).map_err(|error| error.to_string())
+    };
+    let usual = read(&node_text("")).unwrap();
+    assert_eq!(usual.layout.log, dir.path().join("d/log"));
+    assert_eq!(usual.tls.key, dir.path().join("k"));
+    assert_eq!(usual.snapshot_after_bytes, 256 << 20);
+    assert_eq!(usual.http_listen, None);
+    let changed = read(&node_text(
+        "[log]\nsegment_mib = 8\n[limits]\nbulk_queue_mib = 128\nsocket_buffer_mib = 32\n\
+         [listen]\npeer = \"127.0.0.1:9\"\n[peer_address]\nA2 = \"127.0.0.1:8\"\n",
+    ))
+    .unwrap();
+    assert_eq!(changed.log.segment_bytes, 8 << 20);
+    assert_eq!(changed.links.bulk_queue_bytes, 128 << 20);
+    assert_eq!(changed.links.socket_buffer_bytes, Some(32 << 20));
+    assert_eq!(changed.peer_listen, "127.0.0.1:9");
+    assert_eq!(changed.peers[0].address, "127.0.0.1:8");
+    for (text, expected) in [
+        (
+            node_text("[limits]\nbulk_queue_mib = 1\n"),
+            "line 10: bulk_queue_mib is 1; give 13",
+        ),
+        (
+            node_text("[log]\nsegment_mib = 0\n"),
+            "line 10: segment_mib is 0",
+        ),
+        (
+            node_text("[peer_address]\nA1 = \"h:1\"\n"),
+            "line 10: there is no other node \"A1\"",
+        ),
+        (
+            node_text("[peer_address]\nA2 = \"h\"\n"),
+            "line 10: peer address",
+        ),
+        (
+            node_text("[listen]\nclient = \":1\"\n"),
+            "line 10: client address",
+        ),
+        (node_text("[lgo]\n"), "unknown field `lgo`"),
+        (node_text("").replace("\"A1\"", "\"B1\""), "line 2: "),
+    ] {
+        let error = read(&text).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn certificates_say_who_somebody_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let cluster = ClusterId::random().unwrap();
+    let now = Clock::System.now();
+    Authority::create(dir.path(), AuthorityKind::Clients, cluster, now).unwrap();
+    Authority::create(dir.path(), AuthorityKind::Nodes, cluster, now).unwrap();
+    let clients = Authority::open(dir.path(), AuthorityKind::Clients, cluster).unwrap();
+    let (crt, key) = (dir.path().join("x.crt"), dir.path().join("x.key"));
+    let alfa = Bic::parse(b"ALFADEFF").unwrap();
+    clients
+        .issue_participant(alfa, now)
+        .unwrap()
+        .write(&crt, &key)
+        .unwrap();
+    assert_eq!(
+        client_of_certificate(&certificate(&crt)),
+        Some(ClientName::Participant(alfa))
+    );
+    assert_eq!(node_of_certificate(&certificate(&crt)), None);
+    let nodes_ca = AuthorityKind::Nodes.certificate_path(dir.path());
+    client_config(&crt, &key, &nodes_ca).unwrap();
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(matches!(
+        client_config(&crt, &key, &nodes_ca),
+        Err(PkiError::KeyMode(path)) if path == key
+    ));
+    let (crt, key) = (dir.path().join("y.crt"), dir.path().join("y.key"));
+    clients
+        .issue_operator("ann-2", now)
+        .unwrap()
+        .write(&crt, &key)
+        .unwrap();
+    assert_eq!(
+        client_of_certificate(&certificate(&crt)),
+        Some(ClientName::Operator("ann-2".to_owned()))
+    );
+    for name in ["", "Ann", "-a", "a.b", "*", "ä"] {
+        assert!(matches!(
+            clients.issue_operator(name, now),
+            Err(PkiError::OperatorName(_))
+        ));
+    }
+    // Another cluster's authority, or a key that is not its own, is noticed before anything is issued.
+    let other = ClusterId::random().unwrap();
+    assert!(matches!(
+        Authority::open(dir.path(), AuthorityKind::Clients, other),
+        Err(PkiError::Authority { .. })
+    ));
+    fs::copy(
+        AuthorityKind::Nodes.key_path(dir.path()),
+        AuthorityKind::Clients.key_path(dir.path()),
+    )
+    .unwrap();
+    assert!(matches!(
+        Authority::open(dir.path(), AuthorityKind::Clients, cluster),
+        Err(PkiError::Authority { .. })
+    ));
+}
+
+#[test]
+fn names_that_are_nobodys() {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let node = NodeId::from_bytes([0xAB; 16]);
+    let made = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let params = rcgen::CertificateParams::new(names).unwrap();
+        params.self_signed(&key).unwrap().der().clone()
+    };
+    let good = super::pki::node_name(node);
+    assert_eq!(
+        node_of_certificate(&made(&[&good, "localhost"])),
+        Some(node)
+    );
+    for names in [
+        &["*.node.clearspan"][..],
+        &[&good, "*.node.clearspan"],
+        &[&good, "alfadeffxxx.participant.clearspan"],
+        &[&good.to_uppercase()],
+        &["00.node.clearspan"],
+        &["localhost"],
+        &[],
+    ] {
+        assert_eq!(node_of_certificate(&made(names)), None, "{names:?}");
+    }
+    for names in [
+        &["alfadeff.participant.clearspan"][..],
+        &["a.b.operator.clearspan"],
+        &["x.other.clearspan"],
+    ] {
+        assert_eq!(client_of_certificate(&made(names)), None, "{names:?}");
+    }
+    // A URI is no name.
+    let mut params = rcgen::CertificateParams::default();
+    params.subject_alt_names = vec![rcgen::SanType::URI(good.as_str().try_into().unwrap())];
+    assert_eq!(
+        node_of_certificate(params.self_signed(&key).unwrap().der()),
+        None
+    );
+    assert_eq!(
+        node_of_certificate(&CertificateDer::from(vec![1, 2, 3])),
+        None
+    );
+}

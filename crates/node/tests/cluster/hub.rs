@@ -1,0 +1,83 @@
+//! Carries frames between nodes of one process, and cuts them off.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use clearspan_node::engine::Inlet;
+use clearspan_node::engine::peers::{PeerFrame, Peers};
+use clearspan_replica::MemberId;
+
+#[derive(Default)]
+struct State {
+    inlets: BTreeMap<MemberId, Inlet>,
+    /// Directed pairs between which nothing passes.
+    cut: BTreeSet<(MemberId, MemberId)>,
+}
+
+/// The wires between the nodes.
+#[derive(Clone, Default)]
+pub(crate) struct Hub(Arc<Mutex<State>>);
+
+impl Hub {
+    /// A node's way out; its way in is `inlet`.
+    pub(crate) fn connect(&self, me: MemberId, inlet: Inlet) -> Box<dyn Peers> {
+        let mut state = self.0.lock().unwrap();
+        for (&other, other_inlet) in &state.inlets {
+            if other != me {
+                other_inlet.up(me);
+                inlet.up(other);
+            }
+        }
+        state.inlets.insert(me, inlet);
+        Box::new(Port { me, hub: self.clone() })
+    }
+
+    /// A node is gone.
+    pub(crate) fn disconnect(&self, me: MemberId) {
+        let mut state = self.0.lock().unwrap();
+        state.inlets.remove(&me);
+        for inlet in state.inlets.values() {
+            inlet.down(me);
+        }
+    }
+
+    /// Nothing passes from one to the other any more.
+    pub(crate) fn cut(&self, from: MemberId, to: MemberId) {
+        let mut state = self.0.lock().unwrap();
+        state.cut.insert((from, to));
+        if let Some(inlet) = state.inlets.get(&from) {
+            inlet.down(to);
+        }
+    }
+
+    /// Everything passes again.
+    pub(crate) fn heal(&self) {
+        let mut state = self.0.lock().unwrap();
+        for (from, to) in std::mem::take(&mut state.cut) {
+            if let Some(inlet) = state.inlets.get(&from) {
+                inlet.up(to);
+            }
+        }
+    }
+}
+
+struct Port {
+    me: MemberId,
+    hub: Hub,
+}
+
+impl Peers for Port {
+    fn send(&mut self, to: MemberId, frame: PeerFrame) -> bool {
+        let state = self.hub.0.lock().unwrap();
+        if state.cut.contains(&(self.me, to)) {
+            return false;
+        }
+        match state.inlets.get(&to) {
+            Some(inlet) => {
+                inlet.frame(self.me, frame);
+                true
+            }
+            None => false,
+        }
+    }
+}

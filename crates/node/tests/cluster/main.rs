@@ -1,0 +1,6 @@
+//! Several nodes in one process, joined by channels instead of sockets: what replicas, forwarding and the pump between
+//! shards promise when nodes and links come and go.
+
+mod hub;
+mod nodes;
+mod promises;
