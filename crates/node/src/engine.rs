@@ -155,7 +155,9 @@ pub enum ProposeError {
     )]
     NoLeader,
     /// It is not known whether it was stored.
-    #[error("no answer in time: whether it was stored is unknown; send it again, it will not be taken twice")]
+    #[error(
+        "no answer in time: whether it was stored is unknown; send it again, it will not be taken twice"
+    )]
     Unknown,
     /// The node is stopping; whether it was stored is unknown: send it again, it will not be taken twice.
     #[error("the node is stopping: send it again later, it will not be taken twice")]
@@ -223,7 +225,8 @@ impl Engine {
         shards: u16,
         options: EngineOptions,
     ) -> Result<Self, EngineError> {
-        let engine = Self::open_member(root, shards, options, Group::alone(), |_| Box::new(NoPeers))?;
+        let engine =
+            Self::open_member(root, shards, options, Group::alone(), |_| Box::new(NoPeers))?;
         // Everything committed before is applied before anybody asks.
         engine.settle_down();
         crash_point("after-replay");
@@ -245,8 +248,14 @@ impl Engine {
         let recovered = recover::open(root, shards, &options, &group)?;
         let (urgent, urgent_waiting) = bounded(URGENT_WAITING_MAX);
         let (bulk, bulk_waiting) = bounded(BULK_WAITING_MAX);
-        let (threads, events, shared) =
-            core::start(recovered, options, urgent_waiting, bulk_waiting, group, connect)?;
+        let (threads, events, shared) = core::start(
+            recovered,
+            options,
+            urgent_waiting,
+            bulk_waiting,
+            group,
+            connect,
+        )?;
         Ok(Self {
             urgent,
             bulk,
@@ -321,7 +330,15 @@ impl Engine {
             // Whoever asked may have given up.
             let _ = reply.send(result);
         });
-        self.enqueue(Request { shard, data, repeatable, reply }, lane)?;
+        self.enqueue(
+            Request {
+                shard,
+                data,
+                repeatable,
+                reply,
+            },
+            lane,
+        )?;
         Ok(Pending(outcome))
     }
 
@@ -340,7 +357,9 @@ impl Engine {
     /// When there is no quorum to confirm it.
     pub fn catch_up(&self, shard: ShardId) -> Result<(), ProposeError> {
         let (reply, index) = bounded(1);
-        self.events.send(core::CoreEvent::ReadIndex(shard, reply)).map_err(|_| ProposeError::Stopped)?;
+        self.events
+            .send(core::CoreEvent::ReadIndex(shard, reply))
+            .map_err(|_| ProposeError::Stopped)?;
         let index = index.recv().unwrap_or(Err(ProposeError::Stopped))?;
         let mut wait = APPLIED_WAIT_MIN;
         while self.with_ledger(shard, |ledger| ledger.position().0.get()) < index {

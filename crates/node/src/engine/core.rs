@@ -16,9 +16,9 @@ use clearspan_storage::{crash_point, stop};
 use crossbeam_channel::{Receiver, Sender, bounded, never, select, unbounded};
 
 use super::apply::apply_entry;
+use super::group::Group;
 use super::log_writer::LogTask;
 use super::package_writer::PackageTask;
-use super::group::Group;
 use super::peers::{PeerFrame, Peers};
 use super::recover::Recovered;
 use super::shared::{ShardState, Shared};
@@ -288,8 +288,11 @@ impl Core {
         }
         self.flush();
         let closed = never();
-        let in_flight_max_bytes =
-            if self.group.is_alone() { ALONE_IN_FLIGHT_MAX_BYTES } else { IN_FLIGHT_MAX_BYTES };
+        let in_flight_max_bytes = if self.group.is_alone() {
+            ALONE_IN_FLIGHT_MAX_BYTES
+        } else {
+            IN_FLIGHT_MAX_BYTES
+        };
         loop {
             let open =
                 self.in_flight_bytes < in_flight_max_bytes && self.shared.disk_full().is_none();
@@ -360,7 +363,9 @@ impl Core {
             CoreEvent::SnapshotFetched(shard, mark, ledger) => {
                 self.snapshot_fetched(shard.index(), &mark, *ledger);
             }
-            CoreEvent::ReadIndex(shard, reply) => self.read_index(shard.index(), Reader::Here(reply)),
+            CoreEvent::ReadIndex(shard, reply) => {
+                self.read_index(shard.index(), Reader::Here(reply))
+            }
             CoreEvent::Status(reply) => {
                 let statuses = self.shards.iter().map(|shard| ShardStatus {
                     shard: shard.id,
@@ -442,7 +447,10 @@ impl Core {
                         self.install(at, mark);
                         events.push_back(Event::Applied { index });
                     }
-                    Action::Dropped { correlation, reason } => {
+                    Action::Dropped {
+                        correlation,
+                        reason,
+                    } => {
                         if let Some(reader) = self.reads.remove(&correlation) {
                             self.answer_read(reader, Err(ProposeError::Dropped(reason)));
                         } else {
@@ -518,7 +526,14 @@ impl Core {
             // A witness holds entries, not their meaning.
             state.mark.position = entry.position;
             let index = LogIndex::new(entry.position.index);
-            return (correlation, Outcome { index, reply: Reply::Done, released: Vec::new() });
+            return (
+                correlation,
+                Outcome {
+                    index,
+                    reply: Reply::Done,
+                    released: Vec::new(),
+                },
+            );
         }
         let (time, outcome) = apply_entry(state, entry.position, data.as_ref());
         if let Some(data) = data
@@ -577,7 +592,11 @@ impl Core {
         shard.older_snapshot = shard.newest_snapshot;
         shard.newest_snapshot = mark.position.index;
         // A witness keeps full entries until both data sites hold them (design 7).
-        let bound = if self.group.is_witness() { shard.held_by_all } else { u64::MAX };
+        let bound = if self.group.is_witness() {
+            shard.held_by_all
+        } else {
+            u64::MAX
+        };
         let to_index = shard.older_snapshot.min(bound);
         self.step(at, Event::SnapshotTaken(mark));
         if to_index > 0 {

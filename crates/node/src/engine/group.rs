@@ -34,7 +34,14 @@ impl Group {
     #[must_use]
     pub fn alone() -> Self {
         let id = MemberId::new(ALONE).expect("one is a member number");
-        Self { me: id, members: vec![Member { id, site: 0, witness: false }] }
+        Self {
+            me: id,
+            members: vec![Member {
+                id,
+                site: 0,
+                witness: false,
+            }],
+        }
     }
 
     /// Whether there is nobody else.
@@ -46,7 +53,9 @@ impl Group {
     /// Whether this node keeps the log only.
     #[must_use]
     pub fn is_witness(&self) -> bool {
-        self.members.iter().any(|member| member.id == self.me && member.witness)
+        self.members
+            .iter()
+            .any(|member| member.id == self.me && member.witness)
     }
 
     /// The data members in the order in which they should lead a shard: sites take turns, and nodes within a site, so that
@@ -74,7 +83,9 @@ impl Group {
         }
         // First choices of each site before second ones: after the loss of a site the other takes over evenly.
         let longest = sites.iter().map(Vec::len).max().unwrap_or(0);
-        (0..longest).flat_map(|at| sites.iter().filter_map(move |site| site.get(at).copied())).collect()
+        (0..longest)
+            .flat_map(|at| sites.iter().filter_map(move |site| site.get(at).copied()))
+            .collect()
     }
 
     /// Ticks without a leader before this node stands for election: different for every member of a shard's group, lowest
@@ -82,8 +93,16 @@ impl Group {
     #[must_use]
     pub fn election_ticks(&self, shard: ShardId, base_ticks: usize) -> usize {
         let order = self.preference(shard);
-        let witnesses = self.members.iter().filter(|member| member.witness).map(|member| member.id);
-        let rank = order.into_iter().chain(witnesses).position(|id| id == self.me).unwrap_or(0);
+        let witnesses = self
+            .members
+            .iter()
+            .filter(|member| member.witness)
+            .map(|member| member.id);
+        let rank = order
+            .into_iter()
+            .chain(witnesses)
+            .position(|id| id == self.me)
+            .unwrap_or(0);
         base_ticks + rank * ELECTION_SPREAD_TICKS
     }
 }
@@ -100,10 +119,18 @@ mod tests {
         let mut members: Vec<Member> = sites
             .iter()
             .enumerate()
-            .map(|(at, &site)| Member { id: id(at), site, witness: false })
+            .map(|(at, &site)| Member {
+                id: id(at),
+                site,
+                witness: false,
+            })
             .collect();
         if let Some(site) = witness_site {
-            members.push(Member { id: id(sites.len()), site, witness: true });
+            members.push(Member {
+                id: id(sites.len()),
+                site,
+                witness: true,
+            });
         }
         Group { me: id(0), members }
     }
@@ -111,9 +138,15 @@ mod tests {
     #[test]
     fn sites_and_nodes_take_turns() {
         let group = group(&[0, 0, 0, 1, 1, 1], Some(2));
-        let first: Vec<u64> = (0..6).map(|shard| group.preference(ShardId::new(shard))[0].get()).collect();
+        let first: Vec<u64> = (0..6)
+            .map(|shard| group.preference(ShardId::new(shard))[0].get())
+            .collect();
         assert_eq!(first, [1, 4, 2, 5, 3, 6]);
-        let order: Vec<u64> = group.preference(ShardId::new(1)).iter().map(|id| id.get()).collect();
+        let order: Vec<u64> = group
+            .preference(ShardId::new(1))
+            .iter()
+            .map(|id| id.get())
+            .collect();
         assert_eq!(order, [4, 1, 5, 2, 6, 3]);
     }
 
@@ -124,7 +157,13 @@ mod tests {
             let mut ticks: Vec<usize> = group
                 .members
                 .iter()
-                .map(|member| Group { me: member.id, ..group.clone() }.election_ticks(shard, 20))
+                .map(|member| {
+                    Group {
+                        me: member.id,
+                        ..group.clone()
+                    }
+                    .election_ticks(shard, 20)
+                })
                 .collect();
             assert_eq!(ticks.last(), ticks.iter().max());
             ticks.sort_unstable();

@@ -4,9 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use bytes::Bytes;
-use clearspan_replica::{
-    LogStore as _, Membership, Replica, ReplicaConfig, SnapshotMark,
-};
+use clearspan_replica::{LogStore as _, Membership, Replica, ReplicaConfig, SnapshotMark};
 use clearspan_storage::{
     ClusterId, DataDir, DataDirError, Identity, Layout, Log, NodeId, PackageStore, Snapshots,
     crash_point,
@@ -89,7 +87,12 @@ pub(crate) fn replay(
     let snapshots = Snapshots::open(&data);
     let mut states = Vec::new();
     for id in log.shards() {
-        let (mut state, _) = newest_snapshot(id.get(), log.shard(id)?.base.index, &snapshots, &Group::alone())?;
+        let (mut state, _) = newest_snapshot(
+            id.get(),
+            log.shard(id)?.base.index,
+            &snapshots,
+            &Group::alone(),
+        )?;
         let stored = log.shard(id)?;
         let mut next = (state.mark.position.index + 1).max(stored.first_index());
         while next <= stored.last_index {
@@ -197,11 +200,12 @@ fn open_shard(
         founders: founders(group),
     };
     let mut config = ReplicaConfig::new(id, group.me);
-    config.election_ticks = group.election_ticks(clearspan_ledger::ShardId::new(shard), config.election_ticks);
+    config.election_ticks =
+        group.election_ticks(clearspan_ledger::ShardId::new(shard), config.election_ticks);
     if group.is_witness() {
         config.priority = WITNESS_PRIORITY;
     }
-    let replica = Replica::new(config, recovered)
-        .map_err(|source| EngineError::Replica { shard, source })?;
+    let replica =
+        Replica::new(config, recovered).map_err(|source| EngineError::Replica { shard, source })?;
     Ok((replica, state))
 }

@@ -23,9 +23,19 @@ pub(crate) enum SnapshotTask {
     /// Make a fetched one durable, with the packages that came before it.
     Store(ShardId, SnapshotMark, Box<Ledger>),
     /// Send a piece of one.
-    Serve { to: MemberId, shard: ShardId, mark: SnapshotMark, offset_bytes: u64 },
+    Serve {
+        to: MemberId,
+        shard: ShardId,
+        mark: SnapshotMark,
+        offset_bytes: u64,
+    },
     /// Send packages.
-    ServePackages { to: MemberId, shard: ShardId, from: u64, below: u64 },
+    ServePackages {
+        to: MemberId,
+        shard: ShardId,
+        from: u64,
+        below: u64,
+    },
 }
 
 /// Bytes of a snapshot or of packages per frame: urgent frames go on a connection of their own, so this only bounds
@@ -47,12 +57,21 @@ impl Snapshotter {
             let event = match task {
                 SnapshotTask::Take(shard) => self.take(shard),
                 SnapshotTask::Store(shard, mark, ledger) => self.store(shard, mark, ledger),
-                SnapshotTask::Serve { to, shard, mark, offset_bytes } => {
-                    Some(CoreEvent::Outgoing(to, self.piece(shard, mark, offset_bytes)))
-                }
-                SnapshotTask::ServePackages { to, shard, from, below } => {
-                    Some(CoreEvent::Outgoing(to, self.packages(shard, from, below)))
-                }
+                SnapshotTask::Serve {
+                    to,
+                    shard,
+                    mark,
+                    offset_bytes,
+                } => Some(CoreEvent::Outgoing(
+                    to,
+                    self.piece(shard, mark, offset_bytes),
+                )),
+                SnapshotTask::ServePackages {
+                    to,
+                    shard,
+                    from,
+                    below,
+                } => Some(CoreEvent::Outgoing(to, self.packages(shard, from, below))),
             };
             if event.is_none_or(|event| self.core.send(event).is_err()) {
                 return;
@@ -63,7 +82,11 @@ impl Snapshotter {
     fn take(&self, shard: ShardId) -> Option<CoreEvent> {
         let (mark, body, retained) = {
             let state = self.shared.shard(shard);
-            (state.mark.clone(), clearspan_codec::snapshot::encode(&state.ledger), state.ledger.retained_from())
+            (
+                state.mark.clone(),
+                clearspan_codec::snapshot::encode(&state.ledger),
+                state.ledger.retained_from(),
+            )
         };
         self.write(shard, mark, &body, retained)
     }
@@ -76,33 +99,57 @@ impl Snapshotter {
         }
     }
 
-    fn write(&self, shard: ShardId, mark: SnapshotMark, body: &[u8], retained: MessageNo) -> Option<CoreEvent> {
+    fn write(
+        &self,
+        shard: ShardId,
+        mark: SnapshotMark,
+        body: &[u8],
+        retained: MessageNo,
+    ) -> Option<CoreEvent> {
         // The log may go once the snapshot stands, so the packages that it carried must be durable first.
         let (done, wait) = bounded(1);
         self.packages.send(PackageTask::Persist(done)).ok()?;
         wait.recv().ok()?;
         crash_point("after-snapshot-packages");
         let number = clearspan_replica::ShardId::new(shard.get());
-        match self.snapshots.write(number, &mark, |out| out.write_all(body)) {
+        match self
+            .snapshots
+            .write(number, &mark, |out| out.write_all(body))
+        {
             Ok(_) => {}
             // The log stays until a later snapshot finds room.
-            Err(SnapshotError::Io { source, .. }) if source.kind() == std::io::ErrorKind::StorageFull => {
+            Err(SnapshotError::Io { source, .. })
+                if source.kind() == std::io::ErrorKind::StorageFull =>
+            {
                 return Some(CoreEvent::SnapshotSkipped(shard));
             }
             Err(error) => stop(&error),
         }
-        self.packages.send(PackageTask::Remove(shard, retained)).ok()?;
+        self.packages
+            .send(PackageTask::Remove(shard, retained))
+            .ok()?;
         Some(CoreEvent::SnapshotTaken(shard, mark))
     }
 
     /// A piece of a snapshot's body; an empty one when it is not there any more.
     fn piece(&mut self, shard: ShardId, mark: SnapshotMark, offset_bytes: u64) -> PeerFrame {
-        let held = self.serving.as_ref().is_some_and(|(id, held, _)| *id == shard && *held == mark);
+        let held = self
+            .serving
+            .as_ref()
+            .is_some_and(|(id, held, _)| *id == shard && *held == mark);
         if !held {
-            self.serving = self.read(shard, &mark).map(|body| (shard, mark.clone(), body));
+            self.serving = self
+                .read(shard, &mark)
+                .map(|body| (shard, mark.clone(), body));
         }
-        let body = self.serving.as_ref().map(|(.., body)| body.clone()).unwrap_or_default();
-        let start = usize::try_from(offset_bytes).unwrap_or(usize::MAX).min(body.len());
+        let body = self
+            .serving
+            .as_ref()
+            .map(|(.., body)| body.clone())
+            .unwrap_or_default();
+        let start = usize::try_from(offset_bytes)
+            .unwrap_or(usize::MAX)
+            .min(body.len());
         let end = (start + PIECE_BYTES).min(body.len());
         let piece = PeerFrame::SnapshotPiece {
             shard,
@@ -142,6 +189,10 @@ impl Snapshotter {
             }
             number += 1;
         }
-        PeerFrame::Packages { shard, packages, through: number }
+        PeerFrame::Packages {
+            shard,
+            packages,
+            through: number,
+        }
     }
 }

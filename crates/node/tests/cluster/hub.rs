@@ -29,7 +29,10 @@ impl Hub {
             }
         }
         state.inlets.insert(me, inlet);
-        Box::new(Port { me, hub: self.clone() })
+        Box::new(Port {
+            me,
+            hub: self.clone(),
+        })
     }
 
     /// A node is gone.

@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use clearspan_ledger::message::{Class, MessageKind, PaymentRecord, Settlement, Submission};
-use clearspan_ledger::{AmountMinor, Bic, BusinessDate, Currency, Outcome, PaymentId, ReasonSet, ShardId, Text};
+use clearspan_ledger::directory::NetUnit;
 use clearspan_ledger::entry::{AdminCommand, Command};
+use clearspan_ledger::message::{Class, MessageKind, PaymentRecord, Settlement, Submission};
+use clearspan_ledger::{
+    AmountMinor, Bic, BusinessDate, Currency, Outcome, PaymentId, ReasonSet, ShardId, Text,
+};
 use clearspan_node::engine::group::{Group, Member};
 use clearspan_node::engine::{Engine, EngineOptions, Lane, ProposeError};
 use clearspan_node::founding;
 use clearspan_node::settings::{Account, Participant, Settings};
-use clearspan_ledger::directory::NetUnit;
 use clearspan_replica::MemberId;
 use clearspan_storage::{ClusterId, DataDir, Identity, Layout, LogOptions, NodeId, PackageOptions};
 
@@ -46,12 +48,20 @@ impl Cluster {
         for (site, &count) in (0_u16..).zip(sites) {
             for _ in 0..count {
                 let id = MemberId::new(members.len() as u64 + 1).unwrap();
-                members.push(Member { id, site, witness: false });
+                members.push(Member {
+                    id,
+                    site,
+                    witness: false,
+                });
             }
         }
         if witness {
             let id = MemberId::new(members.len() as u64 + 1).unwrap();
-            members.push(Member { id, site: u16::try_from(sites.len()).unwrap(), witness: true });
+            members.push(Member {
+                id,
+                site: u16::try_from(sites.len()).unwrap(),
+                witness: true,
+            });
         }
         let root = tempfile::tempdir().unwrap();
         let cluster = ClusterId::random().unwrap();
@@ -63,7 +73,10 @@ impl Cluster {
             root,
         };
         for at in 0..new.members.len() {
-            let identity = Identity { cluster, node: NodeId::random().unwrap() };
+            let identity = Identity {
+                cluster,
+                node: NodeId::random().unwrap(),
+            };
             drop(DataDir::create(Layout::under(new.dir(at)), identity).unwrap());
         }
         new
@@ -74,16 +87,28 @@ impl Cluster {
     }
 
     pub(crate) fn start(&mut self, at: usize) {
-        let group = Group { me: self.members[at].id, members: self.members.clone() };
+        let group = Group {
+            me: self.members[at].id,
+            members: self.members.clone(),
+        };
         let options = EngineOptions {
             snapshot_after_bytes: self.snapshot_after_bytes,
-            log: LogOptions { prefill_bytes: 0, reserve_bytes: 1 << 20, ..LogOptions::default() },
-            packages: PackageOptions { reserve_bytes: 1 << 20, ..PackageOptions::default() },
+            log: LogOptions {
+                prefill_bytes: 0,
+                reserve_bytes: 1 << 20,
+                ..LogOptions::default()
+            },
+            packages: PackageOptions {
+                reserve_bytes: 1 << 20,
+                ..PackageOptions::default()
+            },
             ..EngineOptions::usual()
         };
         let (hub, me) = (self.hub.clone(), group.me);
-        let engine =
-            Engine::open_member(&self.dir(at), SHARDS, options, group, |inlet| hub.connect(me, inlet)).unwrap();
+        let engine = Engine::open_member(&self.dir(at), SHARDS, options, group, |inlet| {
+            hub.connect(me, inlet)
+        })
+        .unwrap();
         self.nodes[at] = Some(engine);
     }
 
@@ -129,15 +154,21 @@ impl Cluster {
                 })
                 .collect(),
         };
-        eventually("the cluster is founded", || match founding::found(self.node(at), &settings) {
-            Ok(()) => true,
-            Err(error) => {
-                println!("not yet: {error:?}");
-                false
+        eventually("the cluster is founded", || {
+            match founding::found(self.node(at), &settings) {
+                Ok(()) => true,
+                Err(error) => {
+                    println!("not yet: {error:?}");
+                    false
+                }
             }
         });
         let open = Command::Admin(AdminCommand::OpenDay { date: date() });
-        eventually("the day opens", || self.node(at).execute(ShardId::new(0), &open, Lane::Urgent).is_ok());
+        eventually("the day opens", || {
+            self.node(at)
+                .execute(ShardId::new(0), &open, Lane::Urgent)
+                .is_ok()
+        });
         self.all_agree();
     }
 
@@ -158,7 +189,12 @@ impl Cluster {
                             let (first, end) = ledger.outbound_range(to);
                             first == end
                         });
-                        (ledger.position().0, ledger.digest(), clearspan_codec::snapshot::state_digest(ledger), idle)
+                        (
+                            ledger.position().0,
+                            ledger.digest(),
+                            clearspan_codec::snapshot::state_digest(ledger),
+                            idle,
+                        )
                     })
                 };
                 let first = view(&running[0]);
@@ -178,7 +214,8 @@ impl Cluster {
 
     pub(crate) fn pay(&self, at: usize, payment: &Payment) -> Result<Outcome, ProposeError> {
         let shard = ShardId::new(payment.from % SHARDS);
-        self.node(at).execute(shard, &Command::Submit(payment.message()), Lane::Urgent)
+        self.node(at)
+            .execute(shard, &Command::Submit(payment.message()), Lane::Urgent)
     }
 }
 
@@ -200,7 +237,10 @@ impl Payment {
             message_id: Text::new(&format!("M{}", self.number)).unwrap(),
             digest: u128::from(self.number),
             sequence: None,
-            settlement: Settlement::Gross { class: Class::Urgent, settle_or_refuse: false },
+            settlement: Settlement::Gross {
+                class: Class::Urgent,
+                settle_or_refuse: false,
+            },
             faults: ReasonSet::EMPTY,
             payments: vec![PaymentRecord {
                 id: PaymentId::of_transaction(&format!("T{}", self.number)),
@@ -229,4 +269,3 @@ pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(10));
     }
 }
-

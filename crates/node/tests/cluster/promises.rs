@@ -1,6 +1,9 @@
 //! What must hold whatever happens to nodes and links (promises P1 to P3, P9).
 
+use clearspan_ledger::entry::{Command, CycleCommand};
+use clearspan_ledger::message::Settlement;
 use clearspan_ledger::{Reply, ShardId};
+use clearspan_node::engine::Lane;
 
 use crate::nodes::{Cluster, Payment, SHARDS, eventually};
 
@@ -19,7 +22,9 @@ fn pay_all(cluster: &Cluster, through: &[usize], first: u64, count: u64) -> Vec<
             continue;
         }
         let node = through[usize::try_from(number).unwrap() % through.len()];
-        eventually("a payment is acknowledged", || cluster.pay(node, &payment).is_ok());
+        eventually("a payment is acknowledged", || {
+            cluster.pay(node, &payment).is_ok()
+        });
         changes[usize::from(payment.from)] -= i128::from(payment.minor);
         changes[usize::from(payment.to)] += i128::from(payment.minor);
     }
@@ -28,7 +33,11 @@ fn pay_all(cluster: &Cluster, through: &[usize], first: u64, count: u64) -> Vec<
 
 fn check_balances(cluster: &Cluster, at: usize, changes: &[(u16, i128)]) {
     for &(participant, change) in changes {
-        assert_eq!(cluster.balance(at, participant), 100_000_000 + change, "participant {participant} on node {at}");
+        assert_eq!(
+            cluster.balance(at, participant),
+            100_000_000 + change,
+            "participant {participant} on node {at}"
+        );
     }
 }
 
@@ -51,9 +60,12 @@ fn every_data_site_leads_some_shards() {
     cluster.found(0, 8);
     eventually("the preferred nodes lead", || {
         [0, 1].iter().all(|&at| {
-            let led = cluster.node(at).status().iter().filter(|status| {
-                status.replica.leader == Some(cluster.members[at].id)
-            }).count();
+            let led = cluster
+                .node(at)
+                .status()
+                .iter()
+                .filter(|status| status.replica.leader == Some(cluster.members[at].id))
+                .count();
             led == usize::from(SHARDS) / 2
         })
     });
@@ -64,7 +76,12 @@ fn the_same_message_through_all_nodes_at_once_has_one_effect_and_equal_answers()
     let mut cluster = Cluster::new(&[1, 1, 1], false);
     cluster.start_all();
     cluster.found(0, 8);
-    let payment = Payment { number: 7, from: 1, to: 2, minor: 500 };
+    let payment = Payment {
+        number: 7,
+        from: 1,
+        to: 2,
+        minor: 500,
+    };
     let answers: Vec<(u64, u64)> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..48)
             .map(|n| {
@@ -72,21 +89,33 @@ fn the_same_message_through_all_nodes_at_once_has_one_effect_and_equal_answers()
                 scope.spawn(move || {
                     let mut answer = None;
                     eventually("an answer", || {
-                        answer = cluster.pay(n % 3, &payment).ok().and_then(|outcome| match outcome.reply {
-                            Reply::Taken { message, answer, .. } | Reply::Repeat { message, answer } => {
-                                Some((message.get(), answer))
-                            }
-                            _ => None,
-                        });
+                        answer =
+                            cluster.pay(n % 3, &payment).ok().and_then(|outcome| {
+                                match outcome.reply {
+                                    Reply::Taken {
+                                        message, answer, ..
+                                    }
+                                    | Reply::Repeat { message, answer } => {
+                                        Some((message.get(), answer))
+                                    }
+                                    _ => None,
+                                }
+                            });
                         answer.is_some()
                     });
                     answer.unwrap()
                 })
             })
             .collect();
-        workers.into_iter().map(|worker| worker.join().unwrap()).collect()
+        workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap())
+            .collect()
     });
-    assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
+    assert!(
+        answers.iter().all(|answer| *answer == answers[0]),
+        "{answers:?}"
+    );
     cluster.all_agree();
     assert_eq!(cluster.balance(0, 1), 100_000_000 - 500);
     assert_eq!(cluster.balance(2, 2), 100_000_000 + 500);
@@ -103,7 +132,10 @@ fn a_node_lost_and_back_loses_nothing_and_catches_up_by_itself() {
         sum.1 += change;
     }
     cluster.start(0);
-    for (sum, (_, change)) in changes.iter_mut().zip(pay_all(&cluster, &[0, 1, 2], 80, 40)) {
+    for (sum, (_, change)) in changes
+        .iter_mut()
+        .zip(pay_all(&cluster, &[0, 1, 2], 80, 40))
+    {
         sum.1 += change;
     }
     cluster.all_agree();
@@ -125,7 +157,11 @@ fn a_node_far_behind_catches_up_by_snapshot() {
         sum.1 += change;
     }
     eventually("the log is cut past the lost node", || {
-        cluster.node(0).status().iter().all(|status| status.replica.base.index > 40)
+        cluster
+            .node(0)
+            .status()
+            .iter()
+            .all(|status| status.replica.base.index > 40)
     });
     cluster.start(2);
     cluster.all_agree();
@@ -134,10 +170,14 @@ fn a_node_far_behind_catches_up_by_snapshot() {
     }
     // And it holds the packages that the snapshot stands on.
     for shard in (0..SHARDS).map(ShardId::new) {
-        let (from, below) =
-            cluster.node(2).with_ledger(shard, |ledger| (ledger.retained_from(), ledger.next_message()));
+        let (from, below) = cluster.node(2).with_ledger(shard, |ledger| {
+            (ledger.retained_from(), ledger.next_message())
+        });
         for number in (from.get()..below.get()).map(clearspan_ledger::MessageNo::new) {
-            assert!(cluster.node(2).package(shard, number).unwrap().is_some(), "package {number} of shard {shard}");
+            assert!(
+                cluster.node(2).package(shard, number).unwrap().is_some(),
+                "package {number} of shard {shard}"
+            );
         }
     }
 }
@@ -149,13 +189,28 @@ fn a_cut_off_minority_serves_nothing_and_heals_by_itself() {
     cluster.found(0, 8);
     let mut changes = pay_all(&cluster, &[0, 1], 0, 20);
     // Site A is alone; site B and the witness go on.
-    let (a, b, w) = (cluster.members[0].id, cluster.members[1].id, cluster.members[2].id);
+    let (a, b, w) = (
+        cluster.members[0].id,
+        cluster.members[1].id,
+        cluster.members[2].id,
+    );
     for (from, to) in [(a, b), (b, a), (a, w), (w, a)] {
         cluster.hub.cut(from, to);
     }
-    let lost = Payment { number: 1000, from: 0, to: 1, minor: 9 };
-    assert!(cluster.pay(0, &lost).is_err(), "a minority must not acknowledge");
-    assert!(cluster.node(0).catch_up(ShardId::new(0)).is_err(), "a minority must not answer linearizable reads");
+    let lost = Payment {
+        number: 1000,
+        from: 0,
+        to: 1,
+        minor: 9,
+    };
+    assert!(
+        cluster.pay(0, &lost).is_err(),
+        "a minority must not acknowledge"
+    );
+    assert!(
+        cluster.node(0).catch_up(ShardId::new(0)).is_err(),
+        "a minority must not answer linearizable reads"
+    );
     for (sum, (_, change)) in changes.iter_mut().zip(pay_all(&cluster, &[1], 20, 30)) {
         sum.1 += change;
     }
@@ -179,5 +234,85 @@ fn all_nodes_lost_at_once_come_back_with_everything_acknowledged() {
     cluster.all_agree();
     for at in 0..2 {
         check_balances(&cluster, at, &changes);
+    }
+}
+
+/// The node that leads a shard, as any running node sees it.
+fn leader_of(cluster: &Cluster, shard: ShardId, through: usize) -> usize {
+    let mut found = None;
+    eventually("a leader is known", || {
+        let statuses = cluster.node(through).status();
+        let leader = statuses[shard.index()].replica.leader;
+        found = cluster
+            .members
+            .iter()
+            .position(|member| Some(member.id) == leader);
+        found.is_some()
+    });
+    found.unwrap()
+}
+
+#[test]
+fn a_cycle_goes_on_when_the_leader_of_its_coordinator_is_lost() {
+    const COORDINATOR: ShardId = ShardId::new(0);
+    let mut cluster = Cluster::new(&[1, 1], true);
+    cluster.start_all();
+    cluster.found(0, 8);
+    let mut changes = [0_i128; 8];
+    for number in 0..64_u64 {
+        let (from, to) = (
+            u16::try_from(number % 8).unwrap(),
+            u16::try_from((number * 5 + 3) % 8).unwrap(),
+        );
+        if from == to {
+            continue;
+        }
+        let payment = Payment {
+            number,
+            from,
+            to,
+            minor: 1_000 + number,
+        };
+        let mut message = payment.message();
+        message.settlement = Settlement::Net;
+        let shard = ShardId::new(from % SHARDS);
+        let command = Command::Submit(message);
+        let node = usize::from(number % 2 == 0);
+        eventually("a package is taken in", || {
+            cluster
+                .node(node)
+                .execute(shard, &command, Lane::Bulk)
+                .is_ok()
+        });
+        changes[usize::from(from)] -= i128::from(payment.minor);
+        changes[usize::from(to)] += i128::from(payment.minor);
+    }
+    let lost = leader_of(&cluster, COORDINATOR, 0);
+    let left = 1 - lost;
+    eventually("a cycle is opened", || {
+        let open = Command::Cycle(CycleCommand::Open);
+        cluster
+            .node(left)
+            .execute(COORDINATOR, &open, Lane::Urgent)
+            .is_ok_and(|outcome| outcome.reply == Reply::Done)
+    });
+    cluster.stop(lost);
+    // The other site and the witness carry it to its end, with nobody's help.
+    eventually("the cycle is settled", || {
+        cluster.node(left).with_ledger(COORDINATOR, |ledger| {
+            ledger.cycle_running().is_none()
+                && ledger.cycle_summaries().any(|cycle| !cycle.abandoned)
+        })
+    });
+    cluster.start(lost);
+    cluster.all_agree();
+    for at in 0..2 {
+        for (participant, change) in (0_u16..).zip(changes) {
+            assert_eq!(
+                cluster.balance(at, participant),
+                100_000_000 + change,
+                "participant {participant} on node {at}"
+            );
+        }
     }
 }

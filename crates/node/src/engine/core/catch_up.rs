@@ -30,13 +30,30 @@ impl Core {
         };
         let shard = &mut self.shards[at];
         match offered {
-            Some(mark) if mark.position.index > shard.replica.status().applied_index && !self.group.is_witness() => {
-                if shard.fetch.as_ref().is_some_and(|fetch| fetch.mark == mark && fetch.from == from) {
+            Some(mark)
+                if mark.position.index > shard.replica.status().applied_index
+                    && !self.group.is_witness() =>
+            {
+                if shard
+                    .fetch
+                    .as_ref()
+                    .is_some_and(|fetch| fetch.mark == mark && fetch.from == from)
+                {
                     return;
                 }
                 let id = shard.id;
-                shard.fetch = Some(Fetch { from, mark: mark.clone(), offer: message, body: Vec::new(), state: None });
-                let frame = PeerFrame::WantSnapshot { shard: id, mark, offset_bytes: 0 };
+                shard.fetch = Some(Fetch {
+                    from,
+                    mark: mark.clone(),
+                    offer: message,
+                    body: Vec::new(),
+                    state: None,
+                });
+                let frame = PeerFrame::WantSnapshot {
+                    shard: id,
+                    mark,
+                    offset_bytes: 0,
+                };
                 if !self.peers.send(from, frame) {
                     self.shards[at].fetch = None;
                 }
@@ -45,10 +62,21 @@ impl Core {
         }
     }
 
-    pub(super) fn snapshot_piece(&mut self, at: usize, mark: &SnapshotMark, offset_bytes: u64, body_bytes: u64, data: &[u8]) {
+    pub(super) fn snapshot_piece(
+        &mut self,
+        at: usize,
+        mark: &SnapshotMark,
+        offset_bytes: u64,
+        body_bytes: u64,
+        data: &[u8],
+    ) {
         let shard = &mut self.shards[at];
         let id = shard.id;
-        let Some(fetch) = shard.fetch.as_mut().filter(|fetch| fetch.mark == *mark && fetch.state.is_none()) else {
+        let Some(fetch) = shard
+            .fetch
+            .as_mut()
+            .filter(|fetch| fetch.mark == *mark && fetch.state.is_none())
+        else {
             return;
         };
         if fetch.body.len() as u64 != offset_bytes {
@@ -61,7 +89,11 @@ impl Core {
         fetch.body.extend_from_slice(data);
         let (from, have) = (fetch.from, fetch.body.len() as u64);
         if have < body_bytes {
-            let frame = PeerFrame::WantSnapshot { shard: id, mark: mark.clone(), offset_bytes: have };
+            let frame = PeerFrame::WantSnapshot {
+                shard: id,
+                mark: mark.clone(),
+                offset_bytes: have,
+            };
             if !self.peers.send(from, frame) {
                 self.end_fetch(at, false);
             }
@@ -84,7 +116,9 @@ impl Core {
     fn want_packages(&mut self, at: usize) {
         let id = self.shards[at].id;
         let number = clearspan_replica::ShardId::new(id.get());
-        let Some(fetch) = &self.shards[at].fetch else { return };
+        let Some(fetch) = &self.shards[at].fetch else {
+            return;
+        };
         let Some(state) = &fetch.state else { return };
         let (retained, below) = (state.retained_from().get(), state.next_message().get());
         let here = match self.shared.packages.span(number) {
@@ -96,7 +130,11 @@ impl Core {
             self.store_fetched(at);
             return;
         }
-        let frame = PeerFrame::WantPackages { shard: id, from, below };
+        let frame = PeerFrame::WantPackages {
+            shard: id,
+            from,
+            below,
+        };
         if !self.peers.send(fetch.from, frame) {
             self.end_fetch(at, false);
         }
@@ -104,7 +142,9 @@ impl Core {
 
     pub(super) fn packages_came(&mut self, at: usize, packages: Vec<(u64, Bytes)>, through: u64) {
         let id = self.shards[at].id;
-        let Some(fetch) = &self.shards[at].fetch else { return };
+        let Some(fetch) = &self.shards[at].fetch else {
+            return;
+        };
         let Some(state) = &fetch.state else { return };
         let below = state.next_message().get();
         for (number, data) in packages {
@@ -113,7 +153,11 @@ impl Core {
         if through >= below {
             self.store_fetched(at);
         } else {
-            let frame = PeerFrame::WantPackages { shard: id, from: through, below };
+            let frame = PeerFrame::WantPackages {
+                shard: id,
+                from: through,
+                below,
+            };
             let from = fetch.from;
             if !self.peers.send(from, frame) {
                 self.end_fetch(at, false);
@@ -127,14 +171,27 @@ impl Core {
         if let Some(fetch) = &mut shard.fetch
             && let Some(state) = fetch.state.take()
         {
-            let _ = self.snapshots.send(SnapshotTask::Store(shard.id, fetch.mark.clone(), state));
+            let _ = self
+                .snapshots
+                .send(SnapshotTask::Store(shard.id, fetch.mark.clone(), state));
         }
     }
 
     pub(super) fn snapshot_fetched(&mut self, at: usize, mark: &SnapshotMark, ledger: Ledger) {
-        let Some(fetch) = self.shards[at].fetch.take_if(|fetch| fetch.mark == *mark) else { return };
-        self.shards[at].fetch = Some(Fetch { state: Some(Box::new(ledger)), ..fetch });
-        let Some(offer) = self.shards[at].fetch.as_ref().map(|fetch| fetch.offer.clone()) else { return };
+        let Some(fetch) = self.shards[at].fetch.take_if(|fetch| fetch.mark == *mark) else {
+            return;
+        };
+        self.shards[at].fetch = Some(Fetch {
+            state: Some(Box::new(ledger)),
+            ..fetch
+        });
+        let Some(offer) = self.shards[at]
+            .fetch
+            .as_ref()
+            .map(|fetch| fetch.offer.clone())
+        else {
+            return;
+        };
         self.step(at, Event::Message(offer));
         self.end_fetch(at, true);
     }
@@ -142,7 +199,11 @@ impl Core {
     /// The replica has taken the offer: the state is replaced.
     pub(super) fn install(&mut self, at: usize, mark: SnapshotMark) {
         let id = self.shards[at].id;
-        let fetched = self.shards[at].fetch.as_mut().filter(|fetch| fetch.mark == mark).and_then(|fetch| fetch.state.take());
+        let fetched = self.shards[at]
+            .fetch
+            .as_mut()
+            .filter(|fetch| fetch.mark == mark)
+            .and_then(|fetch| fetch.state.take());
         {
             let shared = self.shared.clone();
             let mut state = shared.shard_mut(id);
@@ -166,7 +227,13 @@ impl Core {
         let shard = &mut self.shards[at];
         let id = shard.id;
         if let Some(fetch) = shard.fetch.take() {
-            let _ = self.peers.send(fetch.from, PeerFrame::SnapshotEnd { shard: id, delivered });
+            let _ = self.peers.send(
+                fetch.from,
+                PeerFrame::SnapshotEnd {
+                    shard: id,
+                    delivered,
+                },
+            );
         }
     }
 

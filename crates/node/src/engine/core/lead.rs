@@ -15,7 +15,11 @@ impl Core {
         shard.links.fill(Link::default());
         shard.tick_in_flight = false;
         // A witness hands over as soon as it can.
-        let wait_ns = if self.group.is_witness() { 0 } else { HAND_OVER_INTERVAL_NS };
+        let wait_ns = if self.group.is_witness() {
+            0
+        } else {
+            HAND_OVER_INTERVAL_NS
+        };
         shard.hand_over_after = now.plus_ns(wait_ns);
         self.dirty = true;
         self.unpark(at);
@@ -28,8 +32,14 @@ impl Core {
             return;
         }
         let me = self.group.me;
-        let better = shard.preference.iter().copied().take_while(|&member| member != me);
-        let Some(target) = better.into_iter().find(|member| self.up.contains(member)) else { return };
+        let better = shard
+            .preference
+            .iter()
+            .copied()
+            .take_while(|&member| member != me);
+        let Some(target) = better.into_iter().find(|member| self.up.contains(member)) else {
+            return;
+        };
         let status = shard.replica.status();
         let matched = shard.replica.matched_index(target).unwrap_or(0);
         if matched + HAND_OVER_MAX_LAG < status.committed_index {
@@ -46,7 +56,10 @@ impl Core {
             return;
         }
         let data = self.group.members.iter().filter(|member| !member.witness);
-        let held = data.map(|member| shard.replica.matched_index(member.id).unwrap_or(0)).min().unwrap_or(0);
+        let held = data
+            .map(|member| shard.replica.matched_index(member.id).unwrap_or(0))
+            .min()
+            .unwrap_or(0);
         if held <= shard.held_by_all {
             return;
         }
@@ -54,7 +67,13 @@ impl Core {
         self.shards[at].held_by_all = held;
         for witness in self.group.members.iter().filter(|member| member.witness) {
             // Lost ones are made up for by the next.
-            let _ = self.peers.send(witness.id, PeerFrame::Held { shard: id, index: held });
+            let _ = self.peers.send(
+                witness.id,
+                PeerFrame::Held {
+                    shard: id,
+                    index: held,
+                },
+            );
         }
     }
 }

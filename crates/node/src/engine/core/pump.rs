@@ -83,7 +83,9 @@ impl Core {
                     self.dirty = true;
                     break;
                 }
-                state.ledger.outbound(receiver, link.sent, DELIVER_MAX_MESSAGES)
+                state
+                    .ledger
+                    .outbound(receiver, link.sent, DELIVER_MAX_MESSAGES)
             };
             if messages.is_empty() {
                 break;
@@ -91,7 +93,11 @@ impl Core {
             let link = &mut self.shards[from].links[to];
             link.sent = first + messages.len() as u64;
             link.in_flight += 1;
-            let command = Command::Deliver { from: sender, first, messages };
+            let command = Command::Deliver {
+                from: sender,
+                first,
+                messages,
+            };
             self.propose_command(to, &command, Origin::Deliver { from, to });
         }
         let applied = self.shared.shard(receiver).ledger.inbound_next(sender);
@@ -99,7 +105,10 @@ impl Core {
         let link = &mut self.shards[from].links[to];
         if applied > first.max(link.confirmed) {
             link.confirmed = applied;
-            let command = Command::Delivered { to: receiver, through: applied - 1 };
+            let command = Command::Delivered {
+                to: receiver,
+                through: applied - 1,
+            };
             self.propose_command(from, &command, Origin::Delivered { from, to });
         }
     }

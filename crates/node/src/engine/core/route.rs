@@ -43,10 +43,21 @@ const OUTCOME_NS: u64 = 10_000_000_000;
 
 impl Core {
     pub(super) fn take(&mut self, request: Request) {
-        let Request { shard, data, repeatable, reply } = request;
+        let Request {
+            shard,
+            data,
+            repeatable,
+            reply,
+        } = request;
         let deadline = self.shared.clock.now().plus_ns(PARK_NS);
         self.in_flight_bytes += data.len();
-        self.route(Pending { shard, data, repeatable, origin: Origin::Here(reply), deadline });
+        self.route(Pending {
+            shard,
+            data,
+            repeatable,
+            origin: Origin::Here(reply),
+            deadline,
+        });
     }
 
     pub(super) fn propose_command(&mut self, at: usize, command: &Command, origin: Origin) {
@@ -54,7 +65,13 @@ impl Core {
         let data = clearspan_codec::entry::encode(now, command);
         self.in_flight_bytes += data.len();
         let deadline = now.plus_ns(PARK_NS);
-        self.route(Pending { shard: self.shards[at].id, data, repeatable: true, origin, deadline });
+        self.route(Pending {
+            shard: self.shards[at].id,
+            data,
+            repeatable: true,
+            origin,
+            deadline,
+        });
     }
 
     /// To the leader, wherever it is.
@@ -65,7 +82,10 @@ impl Core {
             self.next_correlation += 1;
             let correlation = Correlation(self.next_correlation);
             let shard = &mut self.shards[at];
-            shard.proposals.push(Proposal { data: pending.data.clone(), correlation });
+            shard.proposals.push(Proposal {
+                data: pending.data.clone(),
+                correlation,
+            });
             pending.deadline = self.shared.clock.now().plus_ns(OUTCOME_NS);
             shard.waiting.insert(correlation, pending);
             return;
@@ -80,7 +100,11 @@ impl Core {
             (Some(leader), _) => {
                 self.next_correlation += 1;
                 let number = self.next_correlation;
-                let frame = PeerFrame::Propose { number, shard: pending.shard, data: pending.data.clone() };
+                let frame = PeerFrame::Propose {
+                    number,
+                    shard: pending.shard,
+                    data: pending.data.clone(),
+                };
                 if self.peers.send(leader, frame) {
                     let previous = pending.deadline;
                     pending.deadline = self.shared.clock.now().plus_ns(OUTCOME_NS).max(previous);
@@ -109,7 +133,12 @@ impl Core {
     }
 
     /// The outcome of a proposal to this node's replica.
-    pub(super) fn answer(&mut self, at: usize, correlation: Correlation, result: Result<Outcome, ProposeError>) {
+    pub(super) fn answer(
+        &mut self,
+        at: usize,
+        correlation: Correlation,
+        result: Result<Outcome, ProposeError>,
+    ) {
         if let Some(pending) = self.shards[at].waiting.remove(&correlation) {
             self.settle(pending, result);
         }
@@ -141,7 +170,9 @@ impl Core {
             Origin::Here(reply) => reply(result),
             Origin::Peer { member, number } => {
                 // A peer that is gone asks again.
-                let _ = self.peers.send(member, PeerFrame::Answer { number, result });
+                let _ = self
+                    .peers
+                    .send(member, PeerFrame::Answer { number, result });
             }
             Origin::Tick => self.shards[pending.shard.index()].tick_in_flight = false,
             Origin::Deliver { from, to } => self.delivered(from, to),
@@ -168,15 +199,25 @@ impl Core {
             let late: Vec<Correlation> = self.shards[at]
                 .waiting
                 .iter()
-                .filter(|(_, pending)| pending.deadline <= now && !matches!(pending.origin, Origin::Nobody))
+                .filter(|(_, pending)| {
+                    pending.deadline <= now && !matches!(pending.origin, Origin::Nobody)
+                })
                 .map(|(&correlation, _)| correlation)
                 .collect();
             for correlation in late {
                 // It stays: its outcome, when it comes, frees what it holds.
-                let Some(pending) = self.shards[at].waiting.get_mut(&correlation) else { continue };
+                let Some(pending) = self.shards[at].waiting.get_mut(&correlation) else {
+                    continue;
+                };
                 let origin = std::mem::replace(&mut pending.origin, Origin::Nobody);
                 let (shard, repeatable) = (pending.shard, pending.repeatable);
-                let told = Pending { shard, data: Bytes::new(), repeatable, origin, deadline: now };
+                let told = Pending {
+                    shard,
+                    data: Bytes::new(),
+                    repeatable,
+                    origin,
+                    deadline: now,
+                };
                 self.finish(told, Err(ProposeError::Unknown));
             }
         }
@@ -214,41 +255,92 @@ impl Core {
             PeerFrame::Raft(shard, message) if shard.index() < self.shards.len() => {
                 self.receive_raft(shard.index(), from, message);
             }
-            PeerFrame::Propose { number, shard, data } if shard.index() < self.shards.len() => {
+            PeerFrame::Propose {
+                number,
+                shard,
+                data,
+            } if shard.index() < self.shards.len() => {
                 let deadline = self.shared.clock.now().plus_ns(PARK_NS);
                 self.in_flight_bytes += data.len();
-                let origin = Origin::Peer { member: from, number };
-                self.route(Pending { shard, data, repeatable: true, origin, deadline });
+                let origin = Origin::Peer {
+                    member: from,
+                    number,
+                };
+                self.route(Pending {
+                    shard,
+                    data,
+                    repeatable: true,
+                    origin,
+                    deadline,
+                });
             }
             PeerFrame::Answer { number, result } => {
-                if self.forwarded.get(&number).is_some_and(|(member, _)| *member == from)
+                if self
+                    .forwarded
+                    .get(&number)
+                    .is_some_and(|(member, _)| *member == from)
                     && let Some((_, pending)) = self.forwarded.remove(&number)
                 {
                     self.settle(pending, result);
                 }
             }
             PeerFrame::ReadIndex { number, shard } if shard.index() < self.shards.len() => {
-                self.read_index(shard.index(), Reader::Peer { member: from, number });
+                self.read_index(
+                    shard.index(),
+                    Reader::Peer {
+                        member: from,
+                        number,
+                    },
+                );
             }
             PeerFrame::ReadAnswer { number, result } => {
-                if self.forwarded_reads.get(&number).is_some_and(|(member, ..)| *member == from)
+                if self
+                    .forwarded_reads
+                    .get(&number)
+                    .is_some_and(|(member, ..)| *member == from)
                     && let Some((_, reader, _)) = self.forwarded_reads.remove(&number)
                 {
                     self.answer_read(reader, result);
                 }
             }
-            PeerFrame::WantSnapshot { shard, mark, offset_bytes } => {
-                let _ = self.snapshots.send(SnapshotTask::Serve { to: from, shard, mark, offset_bytes });
+            PeerFrame::WantSnapshot {
+                shard,
+                mark,
+                offset_bytes,
+            } => {
+                let _ = self.snapshots.send(SnapshotTask::Serve {
+                    to: from,
+                    shard,
+                    mark,
+                    offset_bytes,
+                });
             }
-            PeerFrame::WantPackages { shard, from: first, below } => {
-                let _ = self.snapshots.send(SnapshotTask::ServePackages { to: from, shard, from: first, below });
+            PeerFrame::WantPackages {
+                shard,
+                from: first,
+                below,
+            } => {
+                let _ = self.snapshots.send(SnapshotTask::ServePackages {
+                    to: from,
+                    shard,
+                    from: first,
+                    below,
+                });
             }
-            PeerFrame::SnapshotPiece { shard, mark, offset_bytes, body_bytes, data }
-                if shard.index() < self.shards.len() =>
-            {
+            PeerFrame::SnapshotPiece {
+                shard,
+                mark,
+                offset_bytes,
+                body_bytes,
+                data,
+            } if shard.index() < self.shards.len() => {
                 self.snapshot_piece(shard.index(), &mark, offset_bytes, body_bytes, &data);
             }
-            PeerFrame::Packages { shard, packages, through } if shard.index() < self.shards.len() => {
+            PeerFrame::Packages {
+                shard,
+                packages,
+                through,
+            } if shard.index() < self.shards.len() => {
                 self.packages_came(shard.index(), packages, through);
             }
             PeerFrame::Held { shard, index } if shard.index() < self.shards.len() => {
@@ -256,7 +348,13 @@ impl Core {
                 shard.held_by_all = shard.held_by_all.max(index);
             }
             PeerFrame::SnapshotEnd { shard, delivered } if shard.index() < self.shards.len() => {
-                self.step(shard.index(), Event::SnapshotSent { peer: from, delivered });
+                self.step(
+                    shard.index(),
+                    Event::SnapshotSent {
+                        peer: from,
+                        delivered,
+                    },
+                );
             }
             // A shard that this cluster does not have: a peer of another definition; its frames mean nothing here.
             _ => {}
@@ -297,9 +395,13 @@ impl Core {
             }
             (_, Some(leader), Reader::Here(_)) => {
                 let shard = self.shards[at].id;
-                if self.peers.send(leader, PeerFrame::ReadIndex { number, shard }) {
+                if self
+                    .peers
+                    .send(leader, PeerFrame::ReadIndex { number, shard })
+                {
                     let deadline = self.shared.clock.now().plus_ns(PARK_NS);
-                    self.forwarded_reads.insert(number, (leader, reader, deadline));
+                    self.forwarded_reads
+                        .insert(number, (leader, reader, deadline));
                 } else {
                     self.answer_read(reader, Err(ProposeError::NoLeader));
                 }
@@ -315,7 +417,9 @@ impl Core {
             }
             Reader::Peer { member, number } => {
                 // A peer that is gone asks again.
-                let _ = self.peers.send(member, PeerFrame::ReadAnswer { number, result });
+                let _ = self
+                    .peers
+                    .send(member, PeerFrame::ReadAnswer { number, result });
             }
         }
     }
