@@ -24,7 +24,10 @@ impl Clock {
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "the node's one clock")]
     pub fn business(start: Timestamp) -> Self {
-        Self::Business { start, made: Instant::now() }
+        Self::Business {
+            start,
+            made: Instant::now(),
+        }
     }
 
     /// Now.
@@ -34,7 +37,9 @@ impl Clock {
         match self {
             // A clock before 1970 changes nothing but the node's own entries; the ledger keeps log time monotone.
             Self::System => {
-                let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                let since = SystemTime::now()
+                    .duration_since(UNIX_EPOCH)
+                    .unwrap_or_default();
                 Timestamp::from_ns(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
             }
             Self::Business { start, made } => {

@@ -24,11 +24,20 @@ pub fn sections(inbox: &Path) -> std::io::Result<Vec<Section>> {
     let (files, directories) = list(inbox)?;
     let mut sections = Vec::new();
     if !files.is_empty() || directories.is_empty() {
-        sections.push(Section { name: String::new(), files });
+        sections.push(Section {
+            name: String::new(),
+            files,
+        });
     }
     for directory in directories {
-        let name = directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        sections.push(Section { name, files: list(&directory)?.0 });
+        let name = directory
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        sections.push(Section {
+            name,
+            files: list(&directory)?.0,
+        });
     }
     Ok(sections)
 }
@@ -40,7 +49,10 @@ fn list(directory: &Path) -> std::io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
         let path = entry?.path();
         if path.is_dir() {
             directories.push(path);
-        } else if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml")) {
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("xml"))
+        {
             files.push(path);
         }
     }
@@ -78,11 +90,13 @@ pub(crate) fn read_in_order<E: Send>(
                 let unreadable = &unreadable;
                 scope.spawn(move || {
                     for path in files.iter().skip(first).step_by(threads) {
-                        let read = std::fs::read(path).map_err(|error| unreadable(path, error)).map(|bytes| ReadFile {
-                            path,
-                            bytes: bytes.len() as u64,
-                            message: gateway.read(&bytes, None),
-                        });
+                        let read = std::fs::read(path)
+                            .map_err(|error| unreadable(path, error))
+                            .map(|bytes| ReadFile {
+                                path,
+                                bytes: bytes.len() as u64,
+                                message: gateway.read(&bytes, None),
+                            });
                         // The other side has stopped: nobody wants the rest.
                         if sender.send(read).is_err() {
                             return;

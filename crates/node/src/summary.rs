@@ -25,7 +25,11 @@ impl Money {
     /// Signed minor units of a currency.
     #[must_use]
     pub fn new(currency: Currency, minor: i128) -> Self {
-        Self { currency: currency.to_string(), value: format_minor(minor, currency), minor }
+        Self {
+            currency: currency.to_string(),
+            value: format_minor(minor, currency),
+            minor,
+        }
     }
 }
 
@@ -187,8 +191,10 @@ pub fn summarize(reading: &Reading<'_>, date: BusinessDate) -> Summary {
                     PaymentStatus::Ended if netting => not_netted += 1,
                     PaymentStatus::Ended => gross.refused += 1,
                 }
-                if matches!(payment.status, PaymentStatus::Refused | PaymentStatus::Ended)
-                    && let Some(reason) = payment.reason
+                if matches!(
+                    payment.status,
+                    PaymentStatus::Refused | PaymentStatus::Ended
+                ) && let Some(reason) = payment.reason
                 {
                     refused.entry(reason).or_default().1 += 1;
                 }
@@ -203,13 +209,24 @@ pub fn summarize(reading: &Reading<'_>, date: BusinessDate) -> Summary {
     }
     let coordinator = reading.ledger(ShardId::new(0));
     let mut cycles = Vec::new();
-    for summary in coordinator.cycle_summaries().filter(|summary| summary.date == date) {
-        let settled = summary.results.iter().map(|result| u64::from(result.out_count)).sum();
+    for summary in coordinator
+        .cycle_summaries()
+        .filter(|summary| summary.date == date)
+    {
+        let settled = summary
+            .results
+            .iter()
+            .map(|result| u64::from(result.out_count))
+            .sum();
         cycles.push(CycleFigures {
             cycle: summary.cycle.get(),
             in_set: summary.set_count,
             settled,
-            dropped: summary.results.iter().map(|result| u64::from(result.dropped_count)).sum(),
+            dropped: summary
+                .results
+                .iter()
+                .map(|result| u64::from(result.dropped_count))
+                .sum(),
             rounds: summary.rounds,
             abandoned: summary.abandoned,
         });
@@ -222,7 +239,11 @@ pub fn summarize(reading: &Reading<'_>, date: BusinessDate) -> Summary {
         }
     }
     let closed = reading.ledger(ShardId::new(0)).cluster_day().is_none();
-    let differences = if closed { sums.differences(netted, &per_currency) } else { Vec::new() };
+    let differences = if closed {
+        sums.differences(netted, &per_currency)
+    } else {
+        Vec::new()
+    };
     Summary {
         business_date: date.to_string(),
         messages,
@@ -262,8 +283,10 @@ fn currency_figures(currency: Currency, figures: &PerCurrency) -> CurrencyFigure
         gross_value: money(figures.gross_minor),
         netted_value: money(figures.netted_minor),
         net_value: money(net),
-        netting_ratio_ppm: (figures.netted_minor > 0)
-            .then(|| u64::try_from((figures.netted_minor - net) * 1_000_000 / figures.netted_minor).unwrap_or(0)),
+        netting_ratio_ppm: (figures.netted_minor > 0).then(|| {
+            u64::try_from((figures.netted_minor - net) * 1_000_000 / figures.netted_minor)
+                .unwrap_or(0)
+        }),
         balances: Money::new(currency, figures.balances_minor),
         issued: Money::new(currency, figures.issued_minor),
     }
@@ -282,29 +305,49 @@ fn account_figures(reading: &Reading<'_>) -> Vec<AccountFigures> {
             });
         }
     }
-    rows.sort_by(|a, b| (&a.participant, &a.before.currency).cmp(&(&b.participant, &b.before.currency)));
+    rows.sort_by(|a, b| {
+        (&a.participant, &a.before.currency).cmp(&(&b.participant, &b.before.currency))
+    });
     rows
 }
 
 /// An account's balance at the beginning of the open (or last) business day, and at its end (or now).
-fn day_balances(ledger: &clearspan_ledger::Ledger, account: &clearspan_ledger::account::Account) -> (i128, i128) {
+fn day_balances(
+    ledger: &clearspan_ledger::Ledger,
+    account: &clearspan_ledger::account::Account,
+) -> (i128, i128) {
     let stream = ledger.stream(account.participant());
-    let statement = stream.into_iter().flat_map(|stream| stream.iter()).filter_map(|item| match &item.body {
-        ItemBody::Statement(statement) if statement.currency == account.currency() => Some(**statement),
-        _ => None,
-    });
+    let statement = stream
+        .into_iter()
+        .flat_map(|stream| stream.iter())
+        .filter_map(|item| match &item.body {
+            ItemBody::Statement(statement) if statement.currency == account.currency() => {
+                Some(**statement)
+            }
+            _ => None,
+        });
     let last = statement.last();
     let open = ledger.day_state() != &clearspan_ledger::DayState::Closed;
     let (opening, closing, first) = match last {
-        Some(statement) if !open => (statement.opening_minor, statement.closing_minor, statement.first_number),
-        Some(statement) => (account.day_opening_minor(), account.balance_minor(), statement.end_number),
+        Some(statement) if !open => (
+            statement.opening_minor,
+            statement.closing_minor,
+            statement.first_number,
+        ),
+        Some(statement) => (
+            account.day_opening_minor(),
+            account.balance_minor(),
+            statement.end_number,
+        ),
         None => (account.day_opening_minor(), account.balance_minor(), 1),
     };
     let funded: i128 = stream
         .into_iter()
         .flat_map(|stream| stream.range(first, u64::MAX))
         .filter_map(|item| match &item.body {
-            ItemBody::Funded { currency, amount, .. } if *currency == account.currency() => Some(amount.signed()),
+            ItemBody::Funded {
+                currency, amount, ..
+            } if *currency == account.currency() => Some(amount.signed()),
             _ => None,
         })
         .sum();
@@ -328,25 +371,42 @@ struct Sums {
 }
 
 impl Sums {
-    fn add_streams(&mut self, reading: &Reading<'_>, shard: ShardId, date: BusinessDate, gross: &mut GrossFigures) {
+    fn add_streams(
+        &mut self,
+        reading: &Reading<'_>,
+        shard: ShardId,
+        date: BusinessDate,
+        gross: &mut GrossFigures,
+    ) {
         let ledger = reading.ledger(shard);
         let first = ledger.messages(date).map(|(_, record)| record.index).min();
         let last_opened = ledger.dates().last() == Some(date);
         let mut waited = std::collections::BTreeSet::new();
         for (participant, _) in ledger.directory().iter() {
-            let Some(stream) = ledger.stream(participant) else { continue };
+            let Some(stream) = ledger.stream(participant) else {
+                continue;
+            };
             for item in stream.iter() {
                 // Items carry no date; those of the last business day follow its first message.
-                if !last_opened || first.is_none_or(|first| item.index < first) {
-                    if !matches!(item.body, ItemBody::GrossCredit(_) | ItemBody::NetCredits { .. }) {
-                        continue;
-                    }
+                let of_last_day = last_opened && first.is_some_and(|first| item.index >= first);
+                let names_its_payments = matches!(
+                    item.body,
+                    ItemBody::GrossCredit(_) | ItemBody::NetCredits { .. }
+                );
+                if !of_last_day && !names_its_payments {
+                    continue;
                 }
                 match &item.body {
-                    ItemBody::Gross { payment, event: GrossEvent::Queued { .. } } => {
+                    ItemBody::Gross {
+                        payment,
+                        event: GrossEvent::Queued { .. },
+                    } => {
                         waited.insert(*payment);
                     }
-                    ItemBody::Gross { payment, event: GrossEvent::Settled } => {
+                    ItemBody::Gross {
+                        payment,
+                        event: GrossEvent::Settled,
+                    } => {
                         self.gross_receipts += 1;
                         gross.settled_after_queue += u64::from(waited.contains(payment));
                     }
@@ -355,7 +415,12 @@ impl Sums {
                         self.credit_minor += u128::from(advice.amount.minor());
                     }
                     ItemBody::Netted { settled, .. } => self.netted_receipts += u64::from(*settled),
-                    ItemBody::NetCredits { cycle, count, minor, .. } => {
+                    ItemBody::NetCredits {
+                        cycle,
+                        count,
+                        minor,
+                        ..
+                    } => {
                         let summary = reading.ledger(ShardId::new(0)).cycle_summary(*cycle);
                         if summary.is_some_and(|summary| summary.date == date) {
                             self.net_credit_receipts += u64::from(*count);
@@ -368,25 +433,69 @@ impl Sums {
         }
     }
 
-    fn is_of(&self, reading: &Reading<'_>, payment: clearspan_ledger::PaymentRef, date: BusinessDate) -> bool {
-        reading.ledger(payment.shard).payment(payment.payment).is_some_and(|view| view.date == date)
+    fn is_of(
+        &self,
+        reading: &Reading<'_>,
+        payment: clearspan_ledger::PaymentRef,
+        date: BusinessDate,
+    ) -> bool {
+        reading
+            .ledger(payment.shard)
+            .payment(payment.payment)
+            .is_some_and(|view| view.date == date)
     }
 
-    fn differences(&self, netted: u64, per_currency: &BTreeMap<Currency, PerCurrency>) -> Vec<String> {
+    fn differences(
+        &self,
+        netted: u64,
+        per_currency: &BTreeMap<Currency, PerCurrency>,
+    ) -> Vec<String> {
         let mut differences = Vec::new();
         let mut compare = |what: &str, left: u128, right: u128| {
             if left != right {
                 differences.push(format!("{what}: {left} against {right}"));
             }
         };
-        compare("gross payments settled, receipts to senders", self.gross_settled.into(), self.gross_receipts.into());
-        compare("gross payments settled, receipts to receivers", self.gross_settled.into(), self.credit_receipts.into());
-        compare("gross value settled, value of receipts", self.gross_minor, self.credit_minor);
-        compare("payments netted, of the cycles", netted.into(), self.cycle_settled.into());
-        compare("payments netted, receipts to senders", netted.into(), self.netted_receipts.into());
-        compare("payments netted, receipts to receivers", netted.into(), self.net_credit_receipts.into());
-        compare("value out of the cycles, into them", self.cycle_out_minor, self.cycle_in_minor);
-        compare("value of the cycles, of receipts", self.cycle_in_minor, self.net_credit_minor);
+        compare(
+            "gross payments settled, receipts to senders",
+            self.gross_settled.into(),
+            self.gross_receipts.into(),
+        );
+        compare(
+            "gross payments settled, receipts to receivers",
+            self.gross_settled.into(),
+            self.credit_receipts.into(),
+        );
+        compare(
+            "gross value settled, value of receipts",
+            self.gross_minor,
+            self.credit_minor,
+        );
+        compare(
+            "payments netted, of the cycles",
+            netted.into(),
+            self.cycle_settled.into(),
+        );
+        compare(
+            "payments netted, receipts to senders",
+            netted.into(),
+            self.netted_receipts.into(),
+        );
+        compare(
+            "payments netted, receipts to receivers",
+            netted.into(),
+            self.net_credit_receipts.into(),
+        );
+        compare(
+            "value out of the cycles, into them",
+            self.cycle_out_minor,
+            self.cycle_in_minor,
+        );
+        compare(
+            "value of the cycles, of receipts",
+            self.cycle_in_minor,
+            self.net_credit_minor,
+        );
         for (currency, figures) in per_currency {
             if figures.balances_minor != figures.issued_minor {
                 differences.push(format!(

@@ -20,11 +20,7 @@ fn another_input_for_a_day_that_has_ended_is_refused_and_says_what_to_do() {
         put(
             input,
             "1.xml",
-            &pacs008(
-                id,
-                "AAAADEFFXXX",
-                &[pay(id, "BBBBDEFFXXX", "EUR", "10.00")],
-            ),
+            &pacs008(id, "AAAADEFFXXX", &[pay(id, "BBBBDEFFXXX", "EUR", "10.00")]),
         );
     }
     let report = day(&first, &out, &[]);

@@ -671,7 +671,11 @@ fn unreadable(day: &mut Example) {
     add(
         "encoding-windows-1251",
         cyrillic,
-        ["a name in windows-1251", "FF01, nobody to answer", "strict UTF-8"],
+        [
+            "a name in windows-1251",
+            "FF01, nobody to answer",
+            "strict UTF-8",
+        ],
     );
     let inside = good.split_once('\n').map_or("", |(_, body)| body);
     let hidden = format!(
