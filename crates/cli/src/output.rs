@@ -70,6 +70,12 @@ pub(crate) fn count(number: u64) -> String {
     group(&number.to_string())
 }
 
+/// `1 cycle`, `2 cycles`.
+pub(crate) fn some(number: usize, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", count(number as u64))
+}
+
 /// A decimal number with its whole part in groups of three.
 pub(crate) fn group(text: &str) -> String {
     let (sign, rest) = text

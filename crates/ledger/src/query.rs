@@ -216,6 +216,12 @@ impl Ledger {
             .map_or(self.next_message, |book| book.first_message)
     }
 
+    /// The number that the next message will have: every package below it and within retention is stored.
+    #[must_use]
+    pub const fn next_message(&self) -> MessageNo {
+        self.next_message
+    }
+
     /// A payment within retention.
     #[must_use]
     pub fn payment(&self, payment: PaymentNo) -> Option<PaymentView> {

@@ -64,7 +64,7 @@ pub(crate) fn open(
     let mut replicas = Vec::new();
     let mut states = Vec::new();
     for shard in 0..shards {
-        let (replica, state) = open_shard(shard, &log, &snapshots)?;
+        let (replica, state) = open_shard(shard, &log, &snapshots, &packages)?;
         replicas.push(replica);
         states.push(state);
     }
@@ -92,6 +92,7 @@ pub(crate) fn replay(
     let mut states = Vec::new();
     for id in log.shards() {
         let (mut state, _) = newest_snapshot(id.get(), log.shard(id)?.base.index, &snapshots)?;
+        check_packages(&packages, id.get(), &state)?;
         let stored = log.shard(id)?;
         let mut next = (state.mark.position.index + 1).max(stored.first_index());
         while next <= stored.last_index {
@@ -168,14 +169,42 @@ fn newest_snapshot(
     Ok((state, None))
 }
 
+/// Packages below a snapshot are not in the log any more: where the store lacks them, nothing that they carried can be put
+/// out, so it is said at once.
+fn check_packages(
+    packages: &PackageStore,
+    shard: u16,
+    state: &ShardState,
+) -> Result<(), EngineError> {
+    let (from, below) = (
+        state.ledger.retained_from().get(),
+        state.ledger.next_message().get(),
+    );
+    let span = packages.span(clearspan_replica::ShardId::new(shard))?;
+    if from == below || span.is_some_and(|(first, last)| first <= from && last + 1 >= below) {
+        return Ok(());
+    }
+    Err(EngineError::PackagesMissing {
+        shard,
+        from,
+        last: below - 1,
+        found: span.map_or_else(
+            || "none".to_owned(),
+            |(first, last)| format!("{first} to {last}"),
+        ),
+    })
+}
+
 fn open_shard(
     shard: u16,
     log: &Log,
     snapshots: &Snapshots,
+    packages: &PackageStore,
 ) -> Result<(Replica, ShardState), EngineError> {
     let id = clearspan_replica::ShardId::new(shard);
     let stored = log.shard(id)?;
     let (state, snapshot) = newest_snapshot(shard, stored.base.index, snapshots)?;
+    check_packages(packages, shard, &state)?;
     let founders = Membership::of_voters(vec![own_member()]);
     let entries = if stored.last_index > stored.base.index {
         log.entries(id, stored.first_index(), stored.last_index + 1, u64::MAX)?

@@ -603,7 +603,7 @@ fn faulty_messages(day: &mut Example) {
         Answer::Refused("CH21"),
         [
             "a UUID of 36 characters as MsgId",
-            "RJCT CH21, whole",
+            "CH21 (admi.007), not taken",
             "MsgId is at most 35 characters; it is refused, never cut",
         ],
     );
