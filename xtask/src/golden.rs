@@ -1,6 +1,8 @@
 //! Writes golden files of layouts, and refuses to change what is committed: a golden file changes only together with a
 //! version number, and then it is a new file beside the old one.
 
+use std::process::Command;
+
 use anyhow::bail;
 
 use crate::run::{cargo, check, command, output};
@@ -8,15 +10,7 @@ use crate::run::{cargo, check, command, output};
 const GOLDEN: &str = "crates/codec/tests/golden";
 
 pub(crate) fn run() -> anyhow::Result<()> {
-    let mut write = cargo(&[
-        "test",
-        "--quiet",
-        "--package",
-        "clearspan-codec",
-        "--test",
-        "it",
-        "golden::",
-    ]);
+    let mut write = golden_tests();
     write.env("UPDATE_GOLDEN", "1");
     check(write)?;
     let changed = output(command(
@@ -47,7 +41,11 @@ pub(crate) fn run() -> anyhow::Result<()> {
             layouts.join(", ")
         );
     }
-    check(cargo(&[
+    check(golden_tests())
+}
+
+fn golden_tests() -> Command {
+    cargo(&[
         "test",
         "--quiet",
         "--package",
@@ -55,5 +53,5 @@ pub(crate) fn run() -> anyhow::Result<()> {
         "--test",
         "it",
         "golden::",
-    ]))
+    ])
 }

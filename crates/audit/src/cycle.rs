@@ -5,11 +5,11 @@ use crate::certificate::{Account, Certificate, Tally, Totals};
 use crate::figures::{Digest, Minor};
 use crate::finding::{Finding, Findings};
 use crate::history::History;
+use crate::object::read_object;
 use crate::{frame, greatest, rounds};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
 /// A cycle that was found right, in short.
@@ -82,7 +82,12 @@ pub(crate) fn examine(
     history: &mut History,
 ) -> Examined {
     let mut findings = Findings::default();
-    let Some(certificate) = read_certificate(&dir.join("certificate.json"), &mut findings) else {
+    let Some(certificate) = read_object::<Certificate>(
+        dir,
+        "certificate.json",
+        CERTIFICATE_LEN_BYTES_MAX,
+        &mut findings,
+    ) else {
         history.skip();
         return Examined {
             verdict: None,
@@ -127,51 +132,6 @@ pub(crate) fn examine(
         findings: findings.into_vec(),
         nets,
     }
-}
-
-/// Reads a file of at most `len_bytes_max`.
-pub(crate) fn read_bounded(path: &Path, len_bytes_max: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?
-        .take(len_bytes_max + 1)
-        .read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > len_bytes_max {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("longer than {len_bytes_max} bytes"),
-        ));
-    }
-    Ok(bytes)
-}
-
-fn read_certificate(path: &Path, findings: &mut Findings) -> Option<Certificate> {
-    let file = || "certificate.json".to_owned();
-    let bytes = match read_bounded(path, CERTIFICATE_LEN_BYTES_MAX) {
-        Ok(bytes) => bytes,
-        Err(e) => {
-            findings.push(Finding::Unreadable {
-                file: file(),
-                cause: e.to_string(),
-            });
-            return None;
-        }
-    };
-    let certificate: Certificate = match serde_json::from_slice(&bytes) {
-        Ok(certificate) => certificate,
-        Err(e) => {
-            findings.push(Finding::Malformed {
-                file: file(),
-                line: e.line() as u64,
-                cause: e.to_string(),
-            });
-            return None;
-        }
-    };
-    let canonical = certificate.to_canonical_json().ok();
-    if canonical.as_deref() != bytes.strip_suffix(b"\n") {
-        findings.push(Finding::NotCanonical { file: file() });
-    }
-    Some(certificate)
 }
 
 fn check_book(certificate: &Certificate, book: &Book<'_>, findings: &mut Findings) {

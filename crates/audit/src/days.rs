@@ -1,10 +1,11 @@
 //! The statement chain: each account's days follow one another, and each day's books balance.
 
-use crate::cycle::{AccountName, read_bounded};
+use crate::cycle::AccountName;
 use crate::figures::{Digest, Minor};
 use crate::finding::{Finding, Findings};
 use crate::frame::{is_currency, is_date};
 use crate::inputs::text_is_sound;
+use crate::object::read_object;
 use crate::statement::{DAY_FORMAT, DAY_VERSION, Day, Statement};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -52,7 +53,7 @@ pub(crate) fn examine(
     chain: &mut Chain,
 ) -> (Option<DayVerdict>, Vec<Finding>) {
     let mut findings = Findings::default();
-    let Some(day) = read_day(&dir.join("day.json"), &mut findings) else {
+    let Some(day) = read_object::<Day>(dir, "day.json", DAY_LEN_BYTES_MAX, &mut findings) else {
         return (None, findings.into_vec());
     };
     check_day(&day, date, chain.day.as_ref(), &mut findings);
@@ -106,36 +107,6 @@ pub(crate) fn examine(
     chain.accounts.extend(today);
     chain.day = Some(day);
     (Some(verdict), findings.into_vec())
-}
-
-fn read_day(path: &Path, findings: &mut Findings) -> Option<Day> {
-    let file = || "day.json".to_owned();
-    let bytes = match read_bounded(path, DAY_LEN_BYTES_MAX) {
-        Ok(bytes) => bytes,
-        Err(e) => {
-            findings.push(Finding::Unreadable {
-                file: file(),
-                cause: e.to_string(),
-            });
-            return None;
-        }
-    };
-    let day: Day = match serde_json::from_slice(&bytes) {
-        Ok(day) => day,
-        Err(e) => {
-            findings.push(Finding::Malformed {
-                file: file(),
-                line: e.line() as u64,
-                cause: e.to_string(),
-            });
-            return None;
-        }
-    };
-    let canonical = day.to_canonical_json().ok();
-    if canonical.as_deref() != bytes.strip_suffix(b"\n") {
-        findings.push(Finding::NotCanonical { file: file() });
-    }
-    Some(day)
 }
 
 fn check_day(day: &Day, date: &str, previous: Option<&Day>, findings: &mut Findings) {

@@ -20,6 +20,7 @@ mod frame;
 mod greatest;
 mod history;
 mod inputs;
+mod object;
 mod rounds;
 mod statement;
 mod write;

@@ -30,7 +30,7 @@ Examples:
 pub(crate) struct Day {
     /// Directory with participants.toml and inbox/
     dir: PathBuf,
-    /// Where output and data go [default: out/<name of DIR>]
+    /// Where output and data go [default: the name of DIR under out/]
     #[arg(long)]
     out: Option<PathBuf>,
     /// Messages on their way at once; 1 settles each before the next and makes a day repeatable [default: 1 up to 1000

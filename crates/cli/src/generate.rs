@@ -119,14 +119,20 @@ impl Generate {
             business_date: self.business_date,
             sections: self.sections,
             version: Version::new(self.message_version).context("--message-version is 6 to 13")?,
-            wrapping: if self.header { Wrapping::Message } else { Wrapping::Bare },
+            wrapping: if self.header {
+                Wrapping::Message
+            } else {
+                Wrapping::Bare
+            },
             coverage_percent: self.coverage_percent,
             shortfall_percent: self.shortfall_percent,
             sequenced: self.sequenced,
         };
         let bar = (!json && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::new(0);
-            if let Ok(style) = ProgressStyle::with_template("writing messages {wide_bar} {pos}/{len} {eta}") {
+            if let Ok(style) =
+                ProgressStyle::with_template("writing messages {wide_bar} {pos}/{len} {eta}")
+            {
                 bar.set_style(style);
             }
             bar
@@ -148,7 +154,11 @@ impl Generate {
             urgent: summary.urgent,
             faulty_payments: summary.faulty_payments,
             written_bytes: summary.written_bytes,
-            values: summary.values.into_iter().map(|(currency, value)| Value { currency, value }).collect(),
+            values: summary
+                .values
+                .into_iter()
+                .map(|(currency, value)| Value { currency, value })
+                .collect(),
         };
         if json {
             output::json(&made)?;

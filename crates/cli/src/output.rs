@@ -20,7 +20,10 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new(alignment: &'static str, head: &[&str]) -> Self {
-        Self { alignment, rows: vec![head.iter().map(|&cell| cell.to_owned()).collect()] }
+        Self {
+            alignment,
+            rows: vec![head.iter().map(|&cell| cell.to_owned()).collect()],
+        }
     }
 
     pub(crate) fn row(&mut self, cells: Vec<String>) {
@@ -33,7 +36,14 @@ impl Table {
 
     pub(crate) fn print(&self, out: &mut impl Write) -> std::io::Result<()> {
         let widths: Vec<usize> = (0..self.alignment.len())
-            .map(|at| self.rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max().unwrap_or(0))
+            .map(|at| {
+                self.rows
+                    .iter()
+                    .filter_map(|row| row.get(at))
+                    .map(|cell| cell.chars().count())
+                    .max()
+                    .unwrap_or(0)
+            })
             .collect();
         for row in &self.rows {
             let mut line = String::from(" ");
@@ -60,10 +70,20 @@ pub(crate) fn count(number: u64) -> String {
     group(&number.to_string())
 }
 
+/// `1 cycle`, `2 cycles`.
+pub(crate) fn some(number: usize, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", count(number as u64))
+}
+
 /// A decimal number with its whole part in groups of three.
 pub(crate) fn group(text: &str) -> String {
-    let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
-    let (whole, decimals) = rest.split_once('.').map_or((rest, None), |(whole, decimals)| (whole, Some(decimals)));
+    let (sign, rest) = text
+        .strip_prefix('-')
+        .map_or(("", text), |rest| ("-", rest));
+    let (whole, decimals) = rest
+        .split_once('.')
+        .map_or((rest, None), |(whole, decimals)| (whole, Some(decimals)));
     let mut grouped = String::from(sign);
     for (at, digit) in whole.chars().enumerate() {
         if at > 0 && (whole.len() - at).is_multiple_of(3) {
@@ -84,9 +104,13 @@ mod tests {
 
     #[test]
     fn groups_of_three() {
-        for (plain, grouped) in
-            [("0", "0"), ("999", "999"), ("1000", "1 000"), ("-1234567.891", "-1 234 567.891"), ("12345", "12 345")]
-        {
+        for (plain, grouped) in [
+            ("0", "0"),
+            ("999", "999"),
+            ("1000", "1 000"),
+            ("-1234567.891", "-1 234 567.891"),
+            ("12345", "12 345"),
+        ] {
             assert_eq!(group(plain), grouped);
         }
     }

@@ -34,16 +34,24 @@ impl Verify {
             }
             writeln!(
                 out,
-                "{}: cycles {}, business days {}, settled payments {}",
+                "{}: {}, {}, {} settled payments checked",
                 if report.ok {
                     "verified"
                 } else {
                     "NOT VERIFIED"
                 },
-                report.cycles.len(),
-                report.days.len(),
+                output::some(report.cycles.len(), "cycle"),
+                output::some(report.days.len(), "business day"),
                 output::count(report.settled_count)
             )?;
+            for (missing, what) in [
+                (report.cycles.is_empty(), "certificates"),
+                (report.days.is_empty(), "statements"),
+            ] {
+                if missing && report.ok {
+                    writeln!(out, "there are no {what} here: nothing is said about them")?;
+                }
+            }
             if let Some(before) = &report.certificates_follow {
                 writeln!(
                     out,

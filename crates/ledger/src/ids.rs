@@ -72,9 +72,6 @@ number! {
     CycleNumber(u32)
 }
 
-/// The number under which a message's compact package lies in the package store: its [`MessageNo`].
-pub type PackageNo = MessageNo;
-
 /// A payment anywhere in the cluster: the shard that took it in, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PaymentRef {

@@ -1,6 +1,6 @@
 //! One description of a value's fields serves writing, reading and digesting.
 //!
-//! The order of fields is stated once per type, by [`layout!`](crate::layout::layout); `codec` gives the bytes (widths,
+//! The order of fields is stated once per type, by the macro `layout!`; `codec` gives the bytes (widths,
 //! byte order, caps, checksums) by implementing [`Sink`] and [`Source`]. So what is written can always be read, and a
 //! snapshot, an entry and a state digest cannot disagree about what belongs to a value (ADR 0004).
 

@@ -41,8 +41,7 @@ pub use coordinator::{CyclePhase, CycleSummary};
 pub use currency::Currency;
 pub use gross::Finality;
 pub use ids::{
-    CycleNumber, LogIndex, MessageNo, PackageNo, ParticipantId, PaymentId, PaymentNo, PaymentRef,
-    ShardId,
+    CycleNumber, LogIndex, MessageNo, ParticipantId, PaymentId, PaymentNo, PaymentRef, ShardId,
 };
 pub use member::CycleRecord;
 pub use money::AmountMinor;

@@ -443,23 +443,6 @@ impl Ledger {
             })
     }
 
-    /// What a settled cycle made of one message: its payments that were in the set, and whether each settled in it.
-    pub fn cycle_part(
-        &self,
-        cycle: CycleNumber,
-        message: MessageNo,
-    ) -> impl Iterator<Item = (PaymentView, bool)> {
-        let cut_below = self
-            .cycles
-            .get(&cycle)
-            .map_or(PaymentNo::default(), |record| record.cut_below);
-        self.payments_of(message).filter_map(move |view| {
-            let book = self.book_of(view.payment)?;
-            let settled = slot_in_cycle(book, view.payment, book.slot(view.payment)?, cycle)?;
-            (view.payment < cut_below).then_some((view, settled))
-        })
-    }
-
     /// As [`Ledger::cycle_set`], with less about each payment: for passes over millions.
     pub fn cycle_payments(&self, cycle: CycleNumber) -> impl Iterator<Item = CyclePayment> {
         let record = self.cycles.get(&cycle);
@@ -473,7 +456,7 @@ impl Ledger {
             })
     }
 
-    /// As [`Ledger::cycle_part`], with less about each payment.
+    /// What a settled cycle made of one message: its payments that were in the set.
     pub fn cycle_payments_of(
         &self,
         cycle: CycleNumber,

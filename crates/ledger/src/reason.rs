@@ -104,6 +104,7 @@ reasons! {
     AlreadyEnded "RCPR" Request "The payment was refused, cancelled or returned in full before.";
     ReturnExceeds "AM09" Request "The sum of returns would exceed the original amount.";
     ReturnCurrency "CURR" Request "The return is in another currency than the original payment.";
+    SequenceGap "TM01" Message "A message with a lower number was still missing when the business day ended.";
 }
 
 impl Reason {

@@ -378,7 +378,7 @@ impl Ledger {
                 .map(|member| std::mem::take(&mut member.held))
                 .unwrap_or_default();
             for submission in held.into_values() {
-                self.take_released(sender, submission, Reason::DayClosed.into());
+                self.take_released(sender, submission, Reason::SequenceGap.into());
             }
             self.disarm_gap_timers(sender);
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clearspan_iso20022::read::Incoming;
 use clearspan_ledger::entry::{AdminCommand, Command, CycleCommand};
 use clearspan_ledger::message::{MessageKind, Submission};
-use clearspan_ledger::{AdminRefusal, Reason, Reply, ShardId};
+use clearspan_ledger::{AdminRefusal, Bic, Reason, Reply, ShardId};
 use clearspan_storage::crash_point;
 use serde::Serialize;
 
@@ -179,6 +179,17 @@ pub enum DayError {
     /// A reply cannot be noted.
     #[error("note a reply")]
     Acknowledgement(#[from] AcknowledgementError),
+    /// The data directory's day has ended, and was another one than the input's.
+    #[error(
+        "business day {date} has ended in this data directory, and the settings give {bic} an account that it did not have: \
+         this input belongs to another --out"
+    )]
+    Ended {
+        /// The business date.
+        date: String,
+        /// The first participant that is not known there.
+        bic: Bic,
+    },
     /// A file of the output cannot be formed or written.
     #[error("write the output")]
     Outbox(#[from] OutboxError),
@@ -211,9 +222,15 @@ pub fn run(
             .transpose()?,
     };
     let watch = Watch::start();
+    let ended = day.has_ended();
+    if ended {
+        day.check_known()?;
+    }
     crate::founding::found(engine, settings)?;
     crash_point("after-founding");
-    day.open()?;
+    if !ended {
+        day.open()?;
+    }
     crash_point("after-open-day");
     day.run.seconds.founding = watch.seconds();
     let inbox = options.input.join("inbox");
@@ -300,6 +317,38 @@ fn without_payments(submission: &Submission) -> Submission {
 const DISK_FULL_WAIT: Duration = Duration::from_millis(200);
 
 impl Day<'_> {
+    fn has_ended(&self) -> bool {
+        self.engine.with_ledger(COORDINATOR, |ledger| {
+            ledger.cluster_day().is_none()
+                && ledger.last_business_date() == Some(self.settings.business_date)
+        })
+    }
+
+    /// A day that has ended takes up nobody and nothing, whatever the settings say by now.
+    fn check_known(&self) -> Result<(), DayError> {
+        for participant in &self.settings.participants {
+            let known = self.engine.with_ledger(participant.home, |ledger| {
+                ledger
+                    .directory()
+                    .find(participant.bic)
+                    .is_some_and(|number| {
+                        let elsewhere = ledger.stream(number).is_none();
+                        let mut accounts = participant.accounts.iter();
+                        elsewhere
+                            || accounts
+                                .all(|account| ledger.account(number, account.currency).is_some())
+                    })
+            });
+            if !known {
+                return Err(DayError::Ended {
+                    date: self.settings.business_date.to_string(),
+                    bic: participant.bic,
+                });
+            }
+        }
+        Ok(())
+    }
+
     fn open(&self) -> Result<(), DayError> {
         let date = self.settings.business_date;
         let (open, last) = self.engine.with_ledger(COORDINATOR, |ledger| {

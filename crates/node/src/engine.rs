@@ -72,6 +72,21 @@ pub enum EngineError {
     /// The package store cannot be used.
     #[error("open the package store")]
     Packages(#[from] PackageError),
+    /// Packages that the log no longer holds are not in the store.
+    #[error(
+        "shard {shard}: packages {from} to {last} should be in the package store, it holds {found}: restore \
+         data/packages from the backup that the rest of the directory is of"
+    )]
+    PackagesMissing {
+        /// Whose.
+        shard: u16,
+        /// The first that should be there.
+        from: u64,
+        /// The last.
+        last: u64,
+        /// What is there.
+        found: String,
+    },
     /// Snapshots cannot be read or written.
     #[error("read the snapshots of shard {shard}")]
     Snapshots {

@@ -248,9 +248,13 @@ impl<'a> Outbox<'a> {
         answer: &Document,
     ) -> Result<(), OutboxError> {
         let directory = answers_of(directory, file);
-        // `pacs.002.001.10` answers as `1-pacs.002.xml`: asked again, the answer takes the place of the one before.
+        // `pacs.002.001.10` answers as `1-pacs.002.xml`.
         let short: Vec<&str> = answer.name.split('.').take(2).collect();
         let path = directory.join(format!("{place}-{}.xml", short.join(".")));
+        // What was answered stands: a day that is run again does not answer again, as things are by then.
+        if path.exists() {
+            return Ok(());
+        }
         // Under one name for all, nothing half done is left lying about.
         replace(&path, &path.with_file_name("answer.part"), &answer.bytes)
     }

@@ -388,13 +388,13 @@ impl Sums {
             };
             for item in stream.iter() {
                 // Items carry no date; those of the last business day follow its first message.
-                if !last_opened || first.is_none_or(|first| item.index < first) {
-                    if !matches!(
-                        item.body,
-                        ItemBody::GrossCredit(_) | ItemBody::NetCredits { .. }
-                    ) {
-                        continue;
-                    }
+                let of_last_day = last_opened && first.is_some_and(|first| item.index >= first);
+                let names_its_payments = matches!(
+                    item.body,
+                    ItemBody::GrossCredit(_) | ItemBody::NetCredits { .. }
+                );
+                if !of_last_day && !names_its_payments {
+                    continue;
                 }
                 match &item.body {
                     ItemBody::Gross {

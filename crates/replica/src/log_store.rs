@@ -57,6 +57,24 @@ impl ShardLog {
     pub const fn first_index(&self) -> u64 {
         self.base.index + 1
     }
+
+    /// Says no for an entry that is not stored.
+    ///
+    /// # Errors
+    /// [`LogError::OutOfRange`].
+    pub fn expect_stored(&self, index: u64) -> Result<(), LogError> {
+        let (first, last) = (self.first_index(), self.last_index);
+        if (first..=last).contains(&index) {
+            Ok(())
+        } else {
+            Err(LogError::OutOfRange {
+                shard: self.shard,
+                index,
+                first,
+                last,
+            })
+        }
+    }
 }
 
 /// Why the log refused. After a fatal one the process stops: see [`LogError::is_fatal`].

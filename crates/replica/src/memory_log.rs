@@ -199,19 +199,8 @@ impl LogStore for MemoryLog {
         if low >= high {
             return Ok(Vec::new());
         }
-        if low < log.first_index() || high > log.last_index + 1 {
-            let index = if low < log.first_index() {
-                low
-            } else {
-                high - 1
-            };
-            return Err(LogError::OutOfRange {
-                shard,
-                index,
-                first: log.first_index(),
-                last: log.last_index,
-            });
-        }
+        log.expect_stored(low)?;
+        log.expect_stored(high - 1)?;
         let mut bytes = 0;
         let mut found = Vec::new();
         let count = usize::try_from(high - low).unwrap_or(usize::MAX);
@@ -230,15 +219,7 @@ impl LogStore for MemoryLog {
         if to.index <= log.base.index {
             return Ok(());
         }
-        if to.index > log.last_index {
-            let (first, last) = (log.first_index(), log.last_index);
-            return Err(LogError::OutOfRange {
-                shard,
-                index: to.index,
-                first,
-                last,
-            });
-        }
+        log.expect_stored(to.index)?;
         // A cut is never promised to anyone, so it needs no sync: after a crash the log is merely longer.
         self.change(Change::Compact(shard, to));
         Ok(())

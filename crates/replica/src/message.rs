@@ -109,12 +109,6 @@ impl MessageKind {
             .get(usize::from(byte).checked_sub(1)?)
             .map(|(kind, _)| *kind)
     }
-
-    /// Whether it carries log data, and so belongs on the bulk connection; the rest must not queue behind it.
-    #[must_use]
-    pub const fn is_bulk(self) -> bool {
-        matches!(self, Self::Append | Self::AppendResponse | Self::Snapshot)
-    }
 }
 
 /// One message between two members of a group. What each field means depends on the kind, as in Raft.

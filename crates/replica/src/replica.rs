@@ -463,23 +463,6 @@ impl Replica {
         Some(progress.matched)
     }
 
-    /// The lowest index that every other member is known to hold; a leader that cuts its log past it must send that
-    /// member a snapshot. `None` when not leading or alone.
-    #[must_use]
-    pub fn matched_index_min(&self) -> Option<u64> {
-        if self.role != Role::Leader {
-            return None;
-        }
-        let own = self.config.member.get();
-        self.node
-            .raft
-            .prs()
-            .iter()
-            .filter(|(member, _)| **member != own)
-            .map(|(_, progress)| progress.matched)
-            .min()
-    }
-
     fn start(&mut self) {
         if self.membership.is_alone(self.config.member) && self.role == Role::Follower {
             // Nobody else can hold a vote: waiting for an election timeout would only cost time.

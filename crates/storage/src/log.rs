@@ -194,14 +194,6 @@ impl Log {
         })
     }
 
-    /// Bytes of log files in use, recycled ones not counted.
-    #[must_use]
-    pub fn used_bytes(&self) -> u64 {
-        self.engine
-            .as_ref()
-            .map_or(0, |engine| engine.get_used_size() as u64)
-    }
-
     fn engine(&self) -> Result<&Engine<LogFiles>, LogError> {
         self.engine.as_ref().ok_or(LogError::Stopped)
     }
@@ -431,19 +423,8 @@ impl LogStore for Log {
         if low >= high {
             return Ok(Vec::new());
         }
-        if low < log.first_index() || high > log.last_index + 1 {
-            let index = if low < log.first_index() {
-                low
-            } else {
-                high - 1
-            };
-            return Err(LogError::OutOfRange {
-                shard,
-                index,
-                first: log.first_index(),
-                last: log.last_index,
-            });
-        }
+        log.expect_stored(low)?;
+        log.expect_stored(high - 1)?;
         let mut bytes = 0;
         let mut found = Vec::new();
         for index in low..high {
@@ -463,15 +444,7 @@ impl LogStore for Log {
         if to.index <= state.base.index {
             return Ok(());
         }
-        if to.index > state.last.index {
-            let (first, last) = (state.base.index + 1, state.last.index);
-            return Err(LogError::OutOfRange {
-                shard,
-                index: to.index,
-                first,
-                last,
-            });
-        }
+        self.shard(shard)?.expect_stored(to.index)?;
         state.base = to;
         let mut batch = LogBatch::default();
         self.put_state(shard, &state, &mut batch)?;

@@ -269,12 +269,6 @@ impl PackageStore {
             .map_err(|source| self.fatal("flush the package store", source))
     }
 
-    /// Bytes on disk.
-    #[must_use]
-    pub fn used_bytes(&self) -> u64 {
-        self.packages.disk_space()
-    }
-
     fn fatal(
         &self,
         step: &'static str,

@@ -33,7 +33,7 @@ pub struct Options {
     pub participants: u32,
     /// Shards, 1 to 256; participants are dealt round.
     pub shards: u32,
-    /// Currencies by code, each once; see [`known_currencies`]. Every participant has an account in each.
+    /// Currencies by code, each once, of those that amounts are known for. Every participant has an account in each.
     pub currencies: Vec<String>,
     /// How many packages of which size.
     pub packages: Vec<PackageCount>,
@@ -224,11 +224,6 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
-}
-
-/// The currencies that can be asked for.
-pub fn known_currencies() -> impl Iterator<Item = &'static str> {
-    amount::CURRENCIES.iter().map(|currency| currency.code)
 }
 
 /// Writes a day into `options.out_dir`: `participants.toml`, `inbox/`, `expected.jsonl`, and `expected-balances.csv` when

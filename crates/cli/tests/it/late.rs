@@ -20,11 +20,7 @@ fn another_input_for_a_day_that_has_ended_is_refused_and_says_what_to_do() {
         put(
             input,
             "1.xml",
-            &pacs008(
-                id,
-                "AAAADEFFXXX",
-                &[pay(id, "BBBBDEFFXXX", "EUR", "10.00")],
-            ),
+            &pacs008(id, "AAAADEFFXXX", &[pay(id, "BBBBDEFFXXX", "EUR", "10.00")]),
         );
     }
     let report = day(&first, &out, &[]);
@@ -45,4 +41,62 @@ fn another_input_for_a_day_that_has_ended_is_refused_and_says_what_to_do() {
         tree.keys().cloned().collect::<Vec<_>>()
     };
     assert_eq!(names(&tree(&out.join("outbox"))), names(&before));
+}
+
+#[test]
+fn a_day_that_has_ended_takes_up_nobody() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (first, second, out) = (
+        dir.path().join("first"),
+        dir.path().join("second"),
+        dir.path().join("out"),
+    );
+    participants(&first, 2, &[bank("AAAADEFFXXX", 0, &[("EUR", "100.00")])]);
+    participants(
+        &second,
+        2,
+        &[
+            bank("AAAADEFFXXX", 0, &[("EUR", "100.00")]),
+            bank("BBBBDEFFXXX", 1, &[("EUR", "7.00")]),
+        ],
+    );
+    let before = day(&first, &out, &[]);
+    let error = clearspan(arguments!["day", &second, "--out", &out]).error();
+    assert!(error.contains("BBBBDEFFXXX"), "{error}");
+    assert_eq!(day(&first, &out, &[])["summary"], before["summary"]);
+}
+
+#[test]
+fn a_lost_package_store_is_named_by_every_command() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (input, out) = (dir.path().join("in"), dir.path().join("out"));
+    participants(
+        &input,
+        1,
+        &[
+            bank("AAAADEFFXXX", 0, &[("EUR", "100.00")]),
+            bank("BBBBDEFFXXX", 0, &[("EUR", "0.00")]),
+        ],
+    );
+    put(
+        &input,
+        "1.xml",
+        &pacs008(
+            "M1",
+            "AAAADEFFXXX",
+            &[pay("P1", "BBBBDEFFXXX", "EUR", "10.00")],
+        ),
+    );
+    day(&input, &out, &[]);
+    std::fs::remove_dir_all(out.join("data/packages")).expect("removed");
+    for command in [
+        &arguments!["query", &out, "cycle"][..],
+        &arguments!["day", &input, "--out", &out][..],
+    ] {
+        let error = clearspan(command).error();
+        assert!(
+            error.contains("packages 0 to 0 should be in the package store, it holds none"),
+            "{error}"
+        );
+    }
 }

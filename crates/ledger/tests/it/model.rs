@@ -694,7 +694,7 @@ impl Model {
     fn close(&mut self) {
         for bank in 0..self.banks.len() {
             for submission in std::mem::take(&mut self.banks[bank].held).into_values() {
-                self.take_in(bank, &submission, Some(Reason::DayClosed));
+                self.take_in(bank, &submission, Some(Reason::SequenceGap));
             }
             self.banks[bank].next_sequence = 1;
         }
@@ -1154,6 +1154,7 @@ fn histories_agree_with_the_slow_model() {
         Reason::SenderUnknown,
         Reason::SequenceMissing,
         Reason::SequenceUsed,
+        Reason::SequenceGap,
         Reason::DayClosed,
         Reason::MessageDuplicate,
     ];

@@ -437,10 +437,21 @@ impl<V: View> Documents<'_, V> {
                 ..Line::default()
             });
         }
-        let status = match (settled.count, dropped.count) {
-            (_, 0) => Status::Settled,
-            (0, _) => Status::Pending,
-            _ => Status::Partial,
+        // The message's own status counts all of its payments: those refused at reception, cancelled, or settled by an
+        // earlier cycle too. None of these changes any more.
+        let settled_before = found
+            .ledger
+            .payments_of(message)
+            .filter(|view| view.cycle.is_some_and(|earlier| earlier < cycle))
+            .count() as u64;
+        let stated = u64::from(record.count);
+        let settled_count = u64::from(settled.count) + settled_before;
+        let status = if settled_count == stated {
+            Status::Settled
+        } else if u64::from(dropped.count) == stated {
+            Status::Pending
+        } else {
+            Status::Partial
         };
         let text = format!(
             "CYCLE-{cycle}, final at {}:{}, {}",

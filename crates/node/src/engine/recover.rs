@@ -60,7 +60,7 @@ pub(crate) fn open(
     let mut replicas = Vec::new();
     let mut states = Vec::new();
     for shard in 0..shards {
-        let (replica, state) = open_shard(shard, &log, &snapshots, group)?;
+        let (replica, state) = open_shard(shard, &log, &snapshots, &packages, group)?;
         replicas.push(replica);
         states.push(state);
     }
@@ -93,6 +93,7 @@ pub(crate) fn replay(
             &snapshots,
             &Group::alone(),
         )?;
+        check_packages(&packages, id.get(), &state)?;
         let stored = log.shard(id)?;
         let mut next = (state.mark.position.index + 1).max(stored.first_index());
         while next <= stored.last_index {
@@ -178,15 +179,43 @@ fn newest_snapshot(
     Ok((state, None))
 }
 
+/// Packages below a snapshot are not in the log any more: where the store lacks them, nothing that they carried can be put
+/// out, so it is said at once.
+fn check_packages(
+    packages: &PackageStore,
+    shard: u16,
+    state: &ShardState,
+) -> Result<(), EngineError> {
+    let (from, below) = (
+        state.ledger.retained_from().get(),
+        state.ledger.next_message().get(),
+    );
+    let span = packages.span(clearspan_replica::ShardId::new(shard))?;
+    if from == below || span.is_some_and(|(first, last)| first <= from && last + 1 >= below) {
+        return Ok(());
+    }
+    Err(EngineError::PackagesMissing {
+        shard,
+        from,
+        last: below - 1,
+        found: span.map_or_else(
+            || "none".to_owned(),
+            |(first, last)| format!("{first} to {last}"),
+        ),
+    })
+}
+
 fn open_shard(
     shard: u16,
     log: &Log,
     snapshots: &Snapshots,
+    packages: &PackageStore,
     group: &Group,
 ) -> Result<(Replica, ShardState), EngineError> {
     let id = clearspan_replica::ShardId::new(shard);
     let stored = log.shard(id)?;
     let (state, snapshot) = newest_snapshot(shard, stored.base.index, snapshots, group)?;
+    check_packages(packages, shard, &state)?;
     let entries = if stored.last_index > stored.base.index {
         log.entries(id, stored.first_index(), stored.last_index + 1, u64::MAX)?
     } else {

@@ -603,7 +603,7 @@ fn faulty_messages(day: &mut Example) {
         Answer::Refused("CH21"),
         [
             "a UUID of 36 characters as MsgId",
-            "RJCT CH21, whole",
+            "CH21 (admi.007), not taken",
             "MsgId is at most 35 characters; it is refused, never cut",
         ],
     );
@@ -671,7 +671,11 @@ fn unreadable(day: &mut Example) {
     add(
         "encoding-windows-1251",
         cyrillic,
-        ["a name in windows-1251", "FF01, nobody to answer", "strict UTF-8"],
+        [
+            "a name in windows-1251",
+            "FF01, nobody to answer",
+            "strict UTF-8",
+        ],
     );
     let inside = good.split_once('\n').map_or("", |(_, body)| body);
     let hidden = format!(
