@@ -7,6 +7,7 @@
 
 mod day;
 mod generate;
+mod lab;
 mod output;
 mod query;
 mod verify;
@@ -36,6 +37,8 @@ enum Command {
     Verify(verify::Verify),
     /// Ask for a payment, an account, a queue, expected incoming payments or a cycle
     Query(query::Query),
+    /// Run a cluster over several sites on this machine, with distance between them
+    Lab(lab::Lab),
 }
 
 fn main() -> ExitCode {
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Command::Generate(generate) => generate.run(cli.json),
         Command::Verify(verify) => verify.run(cli.json),
         Command::Query(query) => query.run(cli.json),
+        Command::Lab(lab) => lab.run(cli.json),
     };
     match result {
         Ok(code) => code,

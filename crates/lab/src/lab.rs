@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use clearspan_node::clock::Clock;
 use clearspan_node::cluster::definition::{Definition, Node, NodeKind};
-use clearspan_node::cluster::init::{InitError, InitOptions, init, node_files};
+use clearspan_node::cluster::init::{InitError, InitOptions, PKI_DIR, init, node_files};
+use clearspan_node::cluster::pki::{Authority, AuthorityKind, PkiError};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::now_ns;
@@ -81,6 +82,9 @@ pub enum LabError {
     /// The cluster's files cannot be written.
     #[error("write the cluster's files")]
     Init(#[from] InitError),
+    /// The operator's certificate cannot be made.
+    #[error("issue the operator's certificate")]
+    Pki(#[from] PkiError),
     /// A file operation failed.
     #[error("{step} {path}")]
     File {
@@ -210,11 +214,24 @@ pub struct LineReport {
     pub line: LineStatus,
 }
 
+/// What an operator shows to the cluster, and by what it knows the nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Operator {
+    /// The operator's certificate.
+    pub certificate: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+    /// The certificate of the nodes' authority.
+    pub ca: PathBuf,
+}
+
 /// How a lab stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabReport {
     /// The lab's directory.
     pub dir: PathBuf,
+    /// How an operator reaches the cluster.
+    pub operator: Operator,
     /// The nodes.
     pub nodes: Vec<NodeReport>,
     /// The lines between sites.
@@ -227,6 +244,7 @@ pub struct Lab {
     dir: PathBuf,
     launch: Launch,
     definition: Definition,
+    operator: Operator,
     relay: Relay,
     /// By places of the sites, from and to.
     lines: BTreeMap<(u16, u16), LineId>,
@@ -271,6 +289,7 @@ impl Lab {
         new.extra_settings.clone_from(&options.extra_settings);
         let cluster = dir.join(CLUSTER_DIR);
         let definition = init(&cluster, &new)?;
+        let operator = make_operator(&cluster, &definition)?;
         let relay = Relay::start().map_err(LabError::Relay)?;
         let lines = make_lines(&relay, &options.topology, &definition)?;
         let configs = node_files(&cluster, &definition);
@@ -292,6 +311,7 @@ impl Lab {
             dir,
             launch: options.launch.clone(),
             definition,
+            operator,
             relay,
             lines,
             nodes,
@@ -307,6 +327,12 @@ impl Lab {
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// How an operator reaches the cluster.
+    #[must_use]
+    pub fn operator(&self) -> &Operator {
+        &self.operator
     }
 
     /// The cluster's definition.
@@ -493,6 +519,7 @@ impl Lab {
         }
         Ok(LabReport {
             dir: self.dir.clone(),
+            operator: self.operator.clone(),
             nodes,
             lines,
         })
@@ -707,6 +734,23 @@ impl NodeProcess {
             source,
         }
     }
+}
+
+/// Every lab has an operator, where `clearspan init` has one too.
+fn make_operator(cluster: &Path, definition: &Definition) -> Result<Operator, LabError> {
+    let pki = cluster.join(PKI_DIR);
+    let authority = Authority::open(&pki, AuthorityKind::Clients, definition.cluster)?;
+    let clients = cluster.join("clients");
+    create_dir(&clients)?;
+    let operator = Operator {
+        certificate: clients.join("operator-admin.crt"),
+        key: clients.join("operator-admin.key"),
+        ca: AuthorityKind::Nodes.certificate_path(&pki),
+    };
+    authority
+        .issue_operator("admin", Clock::System.now())?
+        .write(&operator.certificate, &operator.key)?;
+    Ok(operator)
 }
 
 fn make_lines(
