@@ -159,11 +159,12 @@ impl Relay {
 
 impl Drop for Relay {
     fn drop(&mut self) {
-        if self.commands.send(Command::Stop).is_ok() && self.wake().is_ok() {
-            if let Some(thread) = self.thread.take() {
-                // A panic was reported on stderr by the thread itself.
-                let _ = thread.join();
-            }
+        if self.commands.send(Command::Stop).is_ok()
+            && self.wake().is_ok()
+            && let Some(thread) = self.thread.take()
+        {
+            // A panic was reported on stderr by the thread itself.
+            let _ = thread.join();
         }
     }
 }
