@@ -1,14 +1,22 @@
 //! `clearspan`: node, operator's tool and test bench in one binary.
 //!
 //! Data goes to stdout, talk to stderr; every answer has `--json`. Exit codes: 0 done, 1 a failed verdict or step, 2 usage,
-//! 5 refused by a rule.
+//! 3 no node reached, 5 refused by a rule.
 
 #![forbid(unsafe_code)]
 
+mod admin;
 mod day;
 mod generate;
+mod init;
+mod lab;
 mod output;
 mod query;
+mod receipts;
+mod remote;
+mod serve;
+mod status;
+mod submit;
 mod verify;
 
 use std::process::ExitCode;
@@ -36,6 +44,22 @@ enum Command {
     Verify(verify::Verify),
     /// Ask for a payment, an account, a queue, expected incoming payments or a cycle
     Query(query::Query),
+    /// Write a new cluster: definition, certificates, and a directory for every node
+    Init(init::Init),
+    /// Issue a certificate to a participant, an operator or an auditor
+    Issue(init::Issue),
+    /// Run a node of a cluster
+    Serve(serve::Serve),
+    /// Hand messages in at a running cluster
+    Submit(submit::Submit),
+    /// Fetch a participant's numbered output from a running cluster
+    Receipts(receipts::Receipts),
+    /// Show how a running cluster's nodes and shards stand
+    Status(status::Status),
+    /// Run a cluster: participants, business days, netting cycles
+    Admin(admin::Admin),
+    /// Run a cluster over several sites on this machine, with distance between them
+    Lab(lab::Lab),
 }
 
 fn main() -> ExitCode {
@@ -45,6 +69,14 @@ fn main() -> ExitCode {
         Command::Generate(generate) => generate.run(cli.json),
         Command::Verify(verify) => verify.run(cli.json),
         Command::Query(query) => query.run(cli.json),
+        Command::Init(init) => init.run(cli.json),
+        Command::Issue(issue) => issue.run(cli.json),
+        Command::Serve(serve) => serve.run(),
+        Command::Submit(submit) => submit.run(cli.json),
+        Command::Receipts(receipts) => receipts.run(cli.json),
+        Command::Status(status) => status.run(cli.json),
+        Command::Admin(admin) => admin.run(cli.json),
+        Command::Lab(lab) => lab.run(cli.json),
     };
     match result {
         Ok(code) => code,
@@ -57,7 +89,7 @@ fn main() -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             eprintln!("error: {error:#}");
-            ExitCode::FAILURE
+            remote::exit_code(&error)
         }
     }
 }

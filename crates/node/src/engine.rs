@@ -23,7 +23,7 @@ use bytes::Bytes;
 use clearspan_ledger::entry::Command;
 use clearspan_ledger::{Ledger, MessageNo, Outcome, ShardId};
 use clearspan_storage::{
-    DataDirError, LogOptions, PackageError, PackageOptions, SnapshotError, crash_point,
+    DataDirError, Layout, LogOptions, PackageError, PackageOptions, SnapshotError, crash_point,
 };
 use crossbeam_channel::{Receiver, Sender, bounded};
 
@@ -241,7 +241,9 @@ impl Engine {
         options: EngineOptions,
     ) -> Result<Self, EngineError> {
         let engine =
-            Self::open_member(root, shards, options, Group::alone(), |_| Box::new(NoPeers))?;
+            Self::open_member(Layout::under(root), shards, options, Group::alone(), |_| {
+                Box::new(NoPeers)
+            })?;
         // Everything committed before is applied before anybody asks.
         engine.settle_down();
         crash_point("after-replay");
@@ -254,13 +256,13 @@ impl Engine {
     /// # Errors
     /// As [`Engine::open`]; also when the directory was not set up for this cluster.
     pub fn open_member(
-        root: &std::path::Path,
+        layout: Layout,
         shards: u16,
         options: EngineOptions,
         group: Group,
         connect: impl FnOnce(Inlet) -> Box<dyn Peers>,
     ) -> Result<Self, EngineError> {
-        let recovered = recover::open(root, shards, &options, &group)?;
+        let recovered = recover::open(layout, shards, &options, &group)?;
         let (urgent, urgent_waiting) = bounded(URGENT_WAITING_MAX);
         let (bulk, bulk_waiting) = bounded(BULK_WAITING_MAX);
         let (threads, events, shared) = core::start(
@@ -477,11 +479,16 @@ impl Engine {
 
     /// Takes a snapshot of every shard, makes everything durable, and stops.
     pub fn close(mut self) {
+        self.snapshot_all();
+        self.stop();
+    }
+
+    /// Takes a snapshot of every shard and waits for it: the next start has nothing to replay before it.
+    pub fn snapshot_all(&self) {
         let (done, wait) = bounded(1);
         if self.events.send(core::CoreEvent::SnapshotAll(done)).is_ok() {
             let _ = wait.recv();
         }
-        self.stop();
     }
 
     fn stop(&mut self) {
@@ -507,14 +514,24 @@ fn is_repeatable(command: &Command) -> bool {
 const APPLIED_WAIT_MIN: std::time::Duration = std::time::Duration::from_micros(50);
 const APPLIED_WAIT_MAX: std::time::Duration = std::time::Duration::from_millis(5);
 
+/// Kept until a frame has been dealt with.
+pub(crate) struct Held(#[expect(dead_code, reason = "its drop gives the room back")] Box<dyn Send>);
+
+impl std::fmt::Debug for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Held")
+    }
+}
+
 /// The door through which frames of other nodes reach the core.
 #[derive(Clone, Debug)]
 pub struct Inlet(Sender<core::CoreEvent>);
 
 impl Inlet {
-    /// A frame from a member; those of one kind in the order in which it sent them.
-    pub fn frame(&self, from: MemberId, frame: PeerFrame) {
-        let _ = self.0.send(core::CoreEvent::Frame(from, frame));
+    /// A frame from a member; those of one kind in the order in which it sent them. `room` is dropped once the frame has
+    /// been dealt with: its sender may then send as much again.
+    pub fn frame(&self, from: MemberId, frame: PeerFrame, room: Box<dyn Send>) {
+        let _ = self.0.send(core::CoreEvent::Frame(from, frame, Held(room)));
     }
 
     /// A member can be reached.

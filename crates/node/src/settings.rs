@@ -172,7 +172,11 @@ impl Settings {
         Self::parse(&text, path)
     }
 
-    fn parse(text: &str, path: &Path) -> Result<Self, SettingsError> {
+    /// Checks a file's text; `path` names it in faults.
+    ///
+    /// # Errors
+    /// As [`Settings::read`].
+    pub fn parse(text: &str, path: &Path) -> Result<Self, SettingsError> {
         let file: File = toml::from_str(text).map_err(|source| SettingsError::Toml {
             path: path.to_owned(),
             source: Box::new(source),

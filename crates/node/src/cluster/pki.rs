@@ -2,7 +2,7 @@
 //!
 //! Nodes have an authority of their own, so that no participant's or operator's certificate opens the door between nodes,
 //! and no node's certificate speaks for a participant. A certificate carries one name that says who it is:
-//! `<node id>.node.clearspan`, `<bic>.participant.clearspan` or `<name>.operator.clearspan`; a node's also carries the
+//! `<node id>.node.clearspan`, `<bic>.participant.clearspan`, `<name>.operator.clearspan` or `<name>.auditor.clearspan`; a node's also carries the
 //! names and addresses under which clients reach it. All keys are ECDSA P-256, all connections TLS 1.3 without resumption:
 //! every one is verified anew, so new certificates and authorities count from the next connection on.
 
@@ -32,6 +32,7 @@ pub const LINK_PROTOCOL: &[u8] = b"clearspan-node/1";
 const NODE_SUFFIX: &str = ".node.clearspan";
 const PARTICIPANT_SUFFIX: &str = ".participant.clearspan";
 const OPERATOR_SUFFIX: &str = ".operator.clearspan";
+const AUDITOR_SUFFIX: &str = ".auditor.clearspan";
 /// The end of every name that says who somebody is.
 const SUFFIX: &str = ".clearspan";
 
@@ -298,6 +299,18 @@ impl Authority {
         self.issue(vec![name], &[ExtendedKeyUsagePurpose::ClientAuth], now)
     }
 
+    /// An auditor's certificate: it reads everything and changes nothing.
+    ///
+    /// # Errors
+    /// [`PkiError::OperatorName`] when the name cannot be in a certificate.
+    pub fn issue_auditor(&self, name: &str, now: Timestamp) -> Result<Issued, PkiError> {
+        if !is_operator_name(name) {
+            return Err(PkiError::OperatorName(name.to_owned()));
+        }
+        let name = format!("{name}{AUDITOR_SUFFIX}");
+        self.issue(vec![name], &[ExtendedKeyUsagePurpose::ClientAuth], now)
+    }
+
     fn issue(
         &self,
         names: Vec<String>,
@@ -370,6 +383,8 @@ pub enum ClientName {
     Participant(Bic),
     /// An operator, by name.
     Operator(String),
+    /// An auditor, by name.
+    Auditor(String),
 }
 
 /// Whom a client's certificate is for. The certificate's chain must have been verified.
@@ -379,6 +394,9 @@ pub fn client_of_certificate(certificate: &CertificateDer<'_>) -> Option<ClientN
     if let Some(code) = name.strip_suffix(PARTICIPANT_SUFFIX) {
         let bic = Bic::parse(code.to_ascii_uppercase().as_bytes())?;
         return (bic.as_str().to_ascii_lowercase() == code).then_some(ClientName::Participant(bic));
+    }
+    if let Some(auditor) = name.strip_suffix(AUDITOR_SUFFIX) {
+        return is_operator_name(auditor).then(|| ClientName::Auditor(auditor.to_owned()));
     }
     let operator = name.strip_suffix(OPERATOR_SUFFIX)?;
     is_operator_name(operator).then(|| ClientName::Operator(operator.to_owned()))
@@ -432,7 +450,7 @@ impl LinkTls {
 /// [`PkiError`] names the file.
 pub fn public_server_config(files: &TlsFiles) -> Result<Arc<ServerConfig>, PkiError> {
     let mut server = server_config(files, &files.clients_ca)?;
-    server.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    server.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(server))
 }
 

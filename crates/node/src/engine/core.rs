@@ -24,7 +24,8 @@ use super::recover::Recovered;
 use super::shared::{ShardState, Shared};
 use super::snapshotter::{SnapshotTask, Snapshotter};
 use super::{
-    EngineError, EngineOptions, Inlet, ProposeError, Replier, Request, log_writer, package_writer,
+    EngineError, EngineOptions, Held, Inlet, ProposeError, Replier, Request, log_writer,
+    package_writer,
 };
 use pump::Link;
 use route::{Origin, Pending, Reader};
@@ -48,7 +49,7 @@ pub(crate) enum CoreEvent {
     /// Take a snapshot of every shard, answer when all stand.
     SnapshotAll(Sender<()>),
     /// A node has said something.
-    Frame(MemberId, PeerFrame),
+    Frame(MemberId, PeerFrame, Held),
     /// Something for another node.
     Outgoing(MemberId, PeerFrame),
     /// A node can be reached.
@@ -351,7 +352,7 @@ impl Core {
                     self.start_snapshot(at);
                 }
             }
-            CoreEvent::Frame(from, frame) => self.receive(from, frame),
+            CoreEvent::Frame(from, frame, _held) => self.receive(from, frame),
             CoreEvent::Outgoing(to, frame) => {
                 // A peer that is gone asks again.
                 let _ = self.peers.send(to, frame);

@@ -26,19 +26,19 @@ pub(crate) struct Recovered {
 }
 
 pub(crate) fn open(
-    root: &Path,
+    layout: Layout,
     shards: u16,
     options: &EngineOptions,
     group: &Group,
 ) -> Result<Recovered, EngineError> {
-    let data = match DataDir::open(Layout::under(root)) {
+    let data = match DataDir::open(layout.clone()) {
         // A member's identity is part of the cluster's definition: a directory that lost it is no member any more.
         Err(DataDirError::Absent { .. }) if group.is_alone() => {
             let identity = Identity {
                 cluster: ClusterId::random().map_err(EngineError::Random)?,
                 node: NodeId::random().map_err(EngineError::Random)?,
             };
-            DataDir::create(Layout::under(root), identity)?
+            DataDir::create(layout, identity)?
         }
         other => other?,
     };

@@ -77,7 +77,7 @@ impl Peers for Port {
         }
         match state.inlets.get(&to) {
             Some(inlet) => {
-                inlet.frame(self.me, frame);
+                inlet.frame(self.me, frame, Box::new(()));
                 true
             }
             None => false,

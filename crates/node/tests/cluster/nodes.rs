@@ -105,9 +105,13 @@ impl Cluster {
             ..EngineOptions::usual()
         };
         let (hub, me) = (self.hub.clone(), group.me);
-        let engine = Engine::open_member(&self.dir(at), SHARDS, options, group, |inlet| {
-            hub.connect(me, inlet)
-        })
+        let engine = Engine::open_member(
+            Layout::under(self.dir(at)),
+            SHARDS,
+            options,
+            group,
+            |inlet| hub.connect(me, inlet),
+        )
         .unwrap();
         self.nodes[at] = Some(engine);
     }

@@ -1,0 +1,73 @@
+//! How a command reaches a running cluster.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use clearspan_node::client::{Client, ClientError};
+
+/// A cluster and who asks.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Remote {
+    /// A node's client address, host:port; give several, so that one may be down
+    #[arg(
+        long = "node",
+        value_name = "URL",
+        env = "CLEARSPAN_NODE",
+        value_delimiter = ',',
+        required = true
+    )]
+    pub(crate) nodes: Vec<String>,
+    /// The certificate that says who asks
+    #[arg(long, value_name = "FILE", env = "CLEARSPAN_CERT")]
+    cert: PathBuf,
+    /// Its key
+    #[arg(long, value_name = "FILE", env = "CLEARSPAN_KEY")]
+    key: PathBuf,
+    /// The certificate of the nodes' authority
+    #[arg(long, value_name = "FILE", env = "CLEARSPAN_CA")]
+    ca: PathBuf,
+    /// For how many seconds a request is tried again before it is given up
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    patience: u64,
+}
+
+impl Remote {
+    pub(crate) fn client(&self) -> Result<Client, ClientError> {
+        Client::new(
+            &self.nodes,
+            &self.cert,
+            &self.key,
+            &self.ca,
+            Duration::from_secs(self.patience),
+        )
+    }
+
+    /// One client per node, none of which goes on to another or tries again.
+    pub(crate) fn each(&self) -> Result<Vec<(String, Client)>, ClientError> {
+        self.nodes
+            .iter()
+            .map(|node| {
+                let one = std::slice::from_ref(node);
+                Ok((
+                    node.clone(),
+                    Client::new(one, &self.cert, &self.key, &self.ca, Duration::ZERO)?,
+                ))
+            })
+            .collect()
+    }
+}
+
+const UNREACHABLE: u8 = 3;
+const REFUSED: u8 = 5;
+
+/// What a failed command ends with.
+pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {
+    match error.downcast_ref::<ClientError>() {
+        Some(ClientError::Unreachable(_)) => ExitCode::from(UNREACHABLE),
+        Some(ClientError::Refused { status: 503, .. }) => ExitCode::from(UNREACHABLE),
+        Some(ClientError::Refused { .. }) => ExitCode::from(REFUSED),
+        _ => ExitCode::FAILURE,
+    }
+}

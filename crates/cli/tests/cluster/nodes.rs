@@ -1,0 +1,236 @@
+//! A cluster of real processes on this machine, each node in a site of its own.
+
+use std::fs::File;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use clearspan_node::client::{Ask, Client, Retry};
+use serde_json::{Value, json};
+
+/// Everything here takes seconds; a loaded machine may need far longer.
+const DEADLINE: Duration = Duration::from_secs(180);
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+pub(crate) const NODES: [&str; 3] = ["A1", "B1", "C1"];
+
+pub(crate) struct Cluster {
+    dir: tempfile::TempDir,
+    base_port: u16,
+    nodes: [Option<Child>; 3],
+}
+
+/// A port from which on all that a cluster needs are free: those of nodes, clients and metrics.
+fn free_base_port() -> u16 {
+    for _ in 0..100 {
+        let probe = TcpListener::bind("127.0.0.1:0").unwrap();
+        let base = probe.local_addr().unwrap().port();
+        drop(probe);
+        let Some(_) = base.checked_add(300) else {
+            continue;
+        };
+        let all = [0, 100, 200]
+            .into_iter()
+            .flat_map(|block| (0..3).map(move |node| base + block + node));
+        if all
+            .map(|port| TcpListener::bind(("127.0.0.1", port)))
+            .all(|bound| bound.is_ok())
+        {
+            return base;
+        }
+    }
+    panic!("no free ports");
+}
+
+impl Cluster {
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let base_port = free_base_port();
+        let settings = dir.path().join("extra.toml");
+        std::fs::write(
+            &settings,
+            "[log]\nprefill_mib = 0\nreserve_mib = 1\n\n[packages]\nreserve_mib = 1\n",
+        )
+        .unwrap();
+        let cluster = Self {
+            dir,
+            base_port,
+            nodes: [None, None, None],
+        };
+        let base = base_port.to_string();
+        let root = cluster.root();
+        let root = root.to_str().unwrap();
+        let extra = settings.to_str().unwrap();
+        run(&[
+            "init",
+            root,
+            "--sites",
+            "A:1,B:1,C:1",
+            "--shards",
+            "4",
+            "--base-port",
+            &base,
+            "--settings",
+            extra,
+        ]);
+        for bic in ["ALFADEFFXXX", "BRAVFRPPXXX"] {
+            run(&["issue", root, "participant", bic]);
+        }
+        cluster
+    }
+
+    fn root(&self) -> PathBuf {
+        self.dir.path().join("cluster")
+    }
+
+    pub(crate) fn start(&mut self, at: usize) {
+        let config = self.root().join("nodes").join(NODES[at]).join("node.toml");
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.dir.path().join(format!("{}.log", NODES[at])))
+            .unwrap();
+        let child = binary()
+            .args(["serve", "--config", config.to_str().unwrap()])
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        self.nodes[at] = Some(child);
+    }
+
+    pub(crate) fn start_all(&mut self) {
+        (0..NODES.len()).for_each(|at| self.start(at));
+        self.all_ready();
+    }
+
+    /// SIGKILL.
+    pub(crate) fn kill(&mut self, at: usize) {
+        if let Some(mut child) = self.nodes[at].take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    pub(crate) fn kill_all(&mut self) {
+        (0..NODES.len()).for_each(|at| self.kill(at));
+    }
+
+    /// SIGTERM; whether the process ended well.
+    pub(crate) fn stop(&mut self, at: usize) -> bool {
+        let mut child = self.nodes[at].take().unwrap();
+        let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        let mut status = None;
+        self.eventually("a node stops", || {
+            status = child.try_wait().unwrap();
+            status.is_some()
+        });
+        status.unwrap().success()
+    }
+
+    /// A client of these nodes with a certificate of the cluster's.
+    pub(crate) fn client(&self, who: &str, nodes: &[usize]) -> Client {
+        let addresses: Vec<String> = nodes
+            .iter()
+            .map(|&at| {
+                format!(
+                    "127.0.0.1:{}",
+                    self.base_port + 100 + u16::try_from(at).unwrap()
+                )
+            })
+            .collect();
+        let file = |end: &str| self.root().join("clients").join(format!("{who}.{end}"));
+        let ca = self.root().join("pki/nodes-ca.crt");
+        Client::new(&addresses, &file("crt"), &file("key"), &ca, DEADLINE).unwrap()
+    }
+
+    pub(crate) fn operator(&self, nodes: &[usize]) -> Client {
+        self.client("operator-admin", nodes)
+    }
+
+    pub(crate) fn act(&self, path: &str, body: &Value) -> Value {
+        let ask = Ask::post(path, body.to_string(), Retry::Always);
+        self.operator(&[0, 1, 2]).json(&ask).unwrap()
+    }
+
+    pub(crate) fn found(&self) {
+        let example =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/day/participants.toml");
+        let body = std::fs::read(example).unwrap();
+        let ask = Ask {
+            content_type: "application/toml",
+            ..Ask::post("/v1/admin/participants", body, Retry::Always)
+        };
+        let answer: Value = self.operator(&[0]).json(&ask).unwrap();
+        assert_eq!(answer["everywhere"], json!(true), "{answer}");
+        let answer = self.act("/v1/admin/day/open", &json!({ "date": "2026-11-30" }));
+        assert_eq!(answer["everywhere"], json!(true), "{answer}");
+    }
+
+    /// Waits until every running node is ready and has applied the same in every shard.
+    pub(crate) fn all_ready(&self) {
+        let running: Vec<usize> = (0..NODES.len())
+            .filter(|&at| self.nodes[at].is_some())
+            .collect();
+        let mut clients: Vec<Client> = running.iter().map(|&at| self.operator(&[at])).collect();
+        self.eventually("all nodes are ready and agree", || {
+            let seen: Vec<Value> = clients
+                .iter_mut()
+                .filter_map(|client| client.json(&Ask::get("/v1/status")).ok())
+                .collect();
+            let indexes = |status: &Value| -> Vec<Value> {
+                status["shards"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .map(|shard| shard["applied_index"].clone())
+                    .collect()
+            };
+            seen.len() == clients.len()
+                && seen.iter().all(|status| {
+                    status["ready"] == json!(true) && indexes(status) == indexes(&seen[0])
+                })
+        });
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a test waits in real time")]
+    pub(crate) fn eventually(&self, what: &str, mut holds: impl FnMut() -> bool) {
+        let deadline = Instant::now() + DEADLINE;
+        while !holds() {
+            if Instant::now() > deadline {
+                let tail = |name: &&str| {
+                    let text = std::fs::read_to_string(self.dir.path().join(format!("{name}.log")))
+                        .unwrap_or_default();
+                    let lines: Vec<&str> = text.lines().rev().take(10).collect();
+                    format!("{name}:\n{}", lines.join("\n"))
+                };
+                panic!(
+                    "waited in vain: {what}\n{}",
+                    NODES.iter().map(tail).collect::<Vec<_>>().join("\n")
+                );
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.kill_all();
+    }
+}
+
+fn binary() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_clearspan"))
+}
+
+fn run(args: &[&str]) {
+    let output = binary().args(args).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{args:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}

@@ -1,0 +1,54 @@
+//! Ports for a cluster: several labs may run at once, and nothing else may take a port between two lives of a node.
+
+use std::io::{self, ErrorKind};
+use std::net::TcpListener;
+
+/// Below the ports that systems give to outgoing connections, which begin at 32,768.
+const FIRST: u16 = 10_240;
+const BLOCK_PORTS: u16 = 256;
+const BLOCKS: u16 = 84;
+/// Nodes of one block: three ports each, and the guard.
+const NODES_MAX: u16 = 64;
+
+const _: () = assert!(FIRST as u32 + BLOCKS as u32 * BLOCK_PORTS as u32 <= 32_768);
+const _: () = assert!(1 + 3 * NODES_MAX <= BLOCK_PORTS);
+
+/// A block of ports that is this lab's for as long as the guard lives: every lab asks for a block by listening at its
+/// first port.
+pub(super) struct Ports {
+    pub(super) guard: TcpListener,
+    pub(super) peer: u16,
+    pub(super) client: u16,
+    pub(super) http: u16,
+}
+
+pub(super) fn free(nodes: usize) -> io::Result<Ports> {
+    let count = u16::try_from(nodes)
+        .ok()
+        .filter(|&count| count <= NODES_MAX)
+        .ok_or_else(|| io::Error::other(format!("more than {NODES_MAX} nodes")))?;
+    // Labs that start at the same time begin to look at different places.
+    let start = std::process::id() % u32::from(BLOCKS);
+    for at in (0..u32::from(BLOCKS)).map(|at| (start + at) % u32::from(BLOCKS)) {
+        let first = FIRST + u16::try_from(at).unwrap_or(0) * BLOCK_PORTS;
+        let Ok(guard) = TcpListener::bind(("127.0.0.1", first)) else {
+            continue;
+        };
+        let (peer, client, http) = (first + 1, first + 1 + NODES_MAX, first + 1 + 2 * NODES_MAX);
+        let mut wanted = [peer, client, http]
+            .into_iter()
+            .flat_map(|port| port..port + count);
+        if wanted.all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok()) {
+            return Ok(Ports {
+                guard,
+                peer,
+                client,
+                http,
+            });
+        }
+    }
+    Err(io::Error::new(
+        ErrorKind::AddrInUse,
+        "every block of ports is taken",
+    ))
+}

@@ -1,0 +1,282 @@
+//! The node's public interface: HTTPS with mutual TLS for participants, operators and auditors.
+//!
+//! Who asks is what the certificate says. What it may do stands in one table ([`access::access`]); a path that is not in
+//! [`ROUTES`] is denied even if somebody forgets to say so elsewhere. Answers are linearizable unless `stale=true` asks for
+//! what this node holds.
+
+pub mod access;
+mod admin;
+mod door;
+mod messages;
+mod metrics;
+mod problem;
+mod queries;
+mod receipts;
+mod status;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::http::{HeaderValue, Method};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+use axum::{Extension, Router};
+use clearspan_ledger::{Bic, ParticipantId, ShardId};
+use serde::Deserialize;
+
+use crate::cluster::definition::{Definition, Node, NodeKind};
+use crate::cluster::pki::ClientName;
+use crate::documents::{self, Cache, Documents};
+use crate::engine::{Engine, Reading};
+use crate::links::Links;
+use access::{Access, Caller, Operation};
+
+pub use door::{Door, plain, tls};
+pub use messages::Answer;
+pub use problem::Problem;
+pub use receipts::{Receipt, ReceiptDocument, Receipts};
+pub use status::{NodeStatus, PeerState, ShardState};
+
+/// The largest request.
+pub const BODY_MAX_BYTES: usize = 64 << 20;
+const COORDINATOR: ShardId = ShardId::new(0);
+
+/// What requests are answered from.
+#[derive(Debug)]
+pub struct Api {
+    /// The node.
+    pub engine: Engine,
+    /// Its connections; none in a cluster of one.
+    pub links: Option<Links>,
+    /// The cluster.
+    pub definition: Definition,
+    /// This node.
+    pub node: Node,
+    documents: documents::Settings,
+    cache: Cache,
+    counts: metrics::Counts,
+}
+
+/// Every path, with its method and what it is.
+pub const ROUTES: [(Method, &str, Operation); 20] = [
+    (Method::POST, "/v1/messages", Operation::SubmitMessage),
+    (Method::GET, "/v1/receipts", Operation::ReadReceipts),
+    (
+        Method::POST,
+        "/v1/receipts/acknowledge",
+        Operation::AcknowledgeReceipts,
+    ),
+    (Method::GET, "/v1/payments/{id}", Operation::ReadPayment),
+    (Method::GET, "/v1/accounts", Operation::ReadAccounts),
+    (Method::GET, "/v1/queue", Operation::ReadQueue),
+    (Method::GET, "/v1/incoming", Operation::ReadIncoming),
+    (Method::GET, "/v1/cycles", Operation::ReadCycles),
+    (Method::GET, "/v1/cycles/{number}", Operation::ReadCycles),
+    (
+        Method::POST,
+        "/v1/admin/participants",
+        Operation::Administer,
+    ),
+    (Method::POST, "/v1/admin/day/open", Operation::Administer),
+    (Method::POST, "/v1/admin/day/cut-off", Operation::Administer),
+    (Method::POST, "/v1/admin/day/close", Operation::Administer),
+    (Method::POST, "/v1/admin/cycle/open", Operation::Administer),
+    (
+        Method::POST,
+        "/v1/admin/cycle/abandon",
+        Operation::Administer,
+    ),
+    (Method::GET, "/v1/status", Operation::ReadStatus),
+    (Method::GET, "/v1/day", Operation::ReadStatus),
+    (Method::GET, "/metrics", Operation::ReadMetrics),
+    (Method::GET, "/healthz", Operation::Probe),
+    (Method::GET, "/readyz", Operation::Probe),
+];
+
+/// All paths, behind the table.
+#[must_use]
+pub fn router(api: &Arc<Api>) -> Router {
+    Router::new()
+        .route("/v1/messages", post(messages::submit))
+        .route("/v1/receipts", get(receipts::read))
+        .route("/v1/receipts/acknowledge", post(receipts::acknowledge))
+        .route("/v1/payments/{id}", get(queries::payments))
+        .route("/v1/accounts", get(queries::accounts))
+        .route("/v1/queue", get(queries::queue))
+        .route("/v1/incoming", get(queries::incoming))
+        .route("/v1/cycles", get(queries::cycles))
+        .route("/v1/cycles/{number}", get(queries::cycle))
+        .route("/v1/admin/participants", post(admin::participants))
+        .route("/v1/admin/day/open", post(admin::open_day))
+        .route("/v1/admin/day/cut-off", post(admin::cut_off))
+        .route("/v1/admin/day/close", post(admin::close_day))
+        .route("/v1/admin/cycle/open", post(admin::open_cycle))
+        .route("/v1/admin/cycle/abandon", post(admin::abandon_cycle))
+        .route("/v1/status", get(status::status))
+        .route("/v1/day", get(status::day))
+        .route("/metrics", get(metrics::metrics))
+        .route("/healthz", get(status::health))
+        .route("/readyz", get(status::ready))
+        .route_layer(from_fn_with_state(api.clone(), guard))
+        .layer(DefaultBodyLimit::max(BODY_MAX_BYTES))
+        .with_state(api.clone())
+}
+
+/// Probes and figures for a plain port of this machine: nothing of a participant's is among them.
+#[must_use]
+pub fn plain_router(api: &Arc<Api>) -> Router {
+    Router::new()
+        .route("/metrics", get(metrics::metrics))
+        .route("/healthz", get(status::health))
+        .route("/readyz", get(status::ready))
+        .with_state(api.clone())
+}
+
+/// Denies what the table does not allow, and says to the handlers who asks.
+async fn guard(
+    State(api): State<Arc<Api>>,
+    Extension(name): Extension<ClientName>,
+    path: MatchedPath,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let operation = ROUTES
+        .iter()
+        .find(|(method, known, _)| method == request.method() && *known == path.as_str())
+        .map(|&(_, _, operation)| operation);
+    let role = access::role_of(&name);
+    let allowed = operation.map_or(Access::No, |operation| access::access(role, operation));
+    let mut response = if allowed == Access::No {
+        Problem::forbidden(format!("{role:?}s may not do that")).into_response()
+    } else {
+        request.extensions_mut().insert(Caller {
+            name,
+            access: allowed,
+        });
+        next.run(request).await
+    };
+    api.counts.answered(response.status());
+    let headers = response.headers_mut();
+    headers.insert("cache-control", HeaderValue::from_static("no-store"));
+    if let Ok(node) = HeaderValue::from_str(&api.node.name) {
+        headers.insert("clearspan-node", node);
+    }
+    response
+}
+
+/// Whom and how freshly a query asks.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Scope {
+    participant: Option<String>,
+    currency: Option<String>,
+    #[serde(default)]
+    stale: bool,
+}
+
+impl Scope {
+    /// The participant that the answer is about, if any.
+    fn subject(&self, caller: &Caller) -> Result<Option<Bic>, Problem> {
+        subject(self.participant.as_deref(), caller)
+    }
+}
+
+fn subject(named: Option<&str>, caller: &Caller) -> Result<Option<Bic>, Problem> {
+    let named = named
+        .map(|code| {
+            Bic::parse(code.as_bytes())
+                .ok_or_else(|| Problem::invalid(format!("{code:?} is not a BIC")))
+        })
+        .transpose()?;
+    caller
+        .subject(named)
+        .map_err(|other| Problem::forbidden(format!("what is {other}'s is read by {other} alone")))
+}
+
+fn must_name(subject: Option<Bic>) -> Result<Bic, Problem> {
+    subject.ok_or_else(|| Problem::invalid("name the participant: ?participant=BIC"))
+}
+
+impl Api {
+    /// Over a running node.
+    #[must_use]
+    pub fn new(engine: Engine, links: Option<Links>, definition: Definition, node: Node) -> Self {
+        Self {
+            engine,
+            links,
+            documents: documents::Settings::new(definition.clearing_house),
+            cache: Cache::new(),
+            counts: metrics::Counts::default(),
+            definition,
+            node,
+        }
+    }
+
+    /// Runs something that waits, off the threads that serve connections.
+    async fn blocking<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let api = self.clone();
+        tokio::task::spawn_blocking(move || work(&api))
+            .await
+            .unwrap_or_else(|_| Err(Problem::internal("the request's thread ended early")))
+    }
+
+    /// A witness keeps the log only: it can answer nothing about the state.
+    fn must_hold_state(&self) -> Result<(), Problem> {
+        match self.node.kind {
+            NodeKind::Data => Ok(()),
+            NodeKind::Witness => Err(Problem::unavailable(
+                "WITNESS",
+                format!(
+                    "{} is a witness and keeps no state; ask another node",
+                    self.node.name
+                ),
+            )),
+        }
+    }
+
+    fn shards(&self) -> impl Iterator<Item = ShardId> + use<> {
+        (0..self.definition.shards).map(ShardId::new)
+    }
+
+    /// Makes what is read of these shards afterwards linearizable.
+    fn catch_up(
+        &self,
+        shards: impl IntoIterator<Item = ShardId>,
+        stale: bool,
+    ) -> Result<(), Problem> {
+        self.must_hold_state()?;
+        if !stale {
+            for shard in shards {
+                self.engine.catch_up(shard)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A participant's number and home shard; the coordinator is asked when this node does not know it (yet).
+    fn find(&self, bic: Bic, stale: bool) -> Result<(ParticipantId, ShardId), Problem> {
+        self.must_hold_state()?;
+        let look = || {
+            self.engine.with_ledger(COORDINATOR, |ledger| {
+                let directory = ledger.directory();
+                let participant = directory.find(bic)?;
+                Some((participant, directory.get(participant)?.home))
+            })
+        };
+        if let Some(found) = look() {
+            return Ok(found);
+        }
+        self.catch_up([COORDINATOR], stale)?;
+        look().ok_or_else(|| Problem::not_found(format!("{bic} is no participant")))
+    }
+
+    fn documents<'a>(&'a self, reading: &'a Reading<'a>) -> Documents<'a, Reading<'a>> {
+        Documents::new(reading, &self.documents, &self.cache)
+    }
+}

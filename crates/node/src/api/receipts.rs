@@ -1,0 +1,257 @@
+//! A participant's numbered output: replay from any number, wait for more, say what is safely stored.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use clearspan_ledger::entry::Command;
+use clearspan_ledger::{Bic, ParticipantId, Reply, ShardId};
+use serde::{Deserialize, Serialize};
+
+use super::access::Caller;
+use super::{Api, Problem, must_name, subject};
+use crate::documents::{Document, DocumentError};
+use crate::engine::Lane;
+
+/// Numbers per answer when nothing is said.
+const DEFAULT_MAX_NUMBERS: u64 = 100;
+/// The most numbers of one answer.
+const MAX_NUMBERS: u64 = 1000;
+/// No further number is begun above this many bytes of documents.
+const ANSWER_TARGET_BYTES: usize = 16 << 20;
+/// The longest wait for the first number.
+const WAIT_MAX_MS: u64 = 60_000;
+/// How often a waiting request looks whether something came.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Which numbers.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Range {
+    participant: Option<String>,
+    from: Option<u64>,
+    max: Option<u64>,
+    #[serde(default)]
+    wait_ms: u64,
+    #[serde(default)]
+    stale: bool,
+}
+
+/// Output numbers with their documents.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipts {
+    /// Whose.
+    pub participant: String,
+    /// The first number that is still kept.
+    pub first: u64,
+    /// The number that the next output will take.
+    pub end: u64,
+    /// The highest number that the participant said it has.
+    pub acknowledged: u64,
+    /// Where to go on.
+    pub next: u64,
+    /// The numbers, in order and without holes.
+    pub receipts: Vec<Receipt>,
+}
+
+/// One output number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// The number.
+    pub number: u64,
+    /// Its documents: receipt or notice first, forwarded payments after it.
+    pub documents: Vec<ReceiptDocument>,
+}
+
+/// One document, byte for byte the same at every node and every time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReceiptDocument {
+    /// As in an outbox: `00000012-pacs.002.xml`.
+    pub file_name: String,
+    /// Message definition.
+    pub name: String,
+    /// The message.
+    pub xml: String,
+}
+
+impl ReceiptDocument {
+    pub(super) fn of(document: Document) -> Result<Self, Problem> {
+        Ok(Self {
+            file_name: document.file_name,
+            name: document.name,
+            xml: String::from_utf8(document.bytes)
+                .map_err(|_| Problem::internal("a document is not UTF-8"))?,
+        })
+    }
+}
+
+/// Where a participant's output stands on this node.
+#[derive(Clone, Copy)]
+struct Bounds {
+    first: u64,
+    end: u64,
+    acknowledged: u64,
+}
+
+fn bounds(api: &Api, home: ShardId, participant: ParticipantId) -> Bounds {
+    api.engine.with_ledger(home, |ledger| {
+        ledger.stream(participant).map_or(
+            Bounds {
+                first: 1,
+                end: 1,
+                acknowledged: 0,
+            },
+            |stream| Bounds {
+                first: stream
+                    .iter()
+                    .next()
+                    .map_or(stream.next_number(), |item| item.number),
+                end: stream.next_number(),
+                acknowledged: stream.acknowledged(),
+            },
+        )
+    })
+}
+
+pub(super) async fn read(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Query(range): Query<Range>,
+) -> Result<Json<Receipts>, Problem> {
+    let bic = must_name(subject(range.participant.as_deref(), &caller)?)?;
+    let stale = range.stale;
+    let (participant, home) = api
+        .blocking(move |api| {
+            let (participant, home) = api.find(bic, stale)?;
+            api.catch_up([home], stale)?;
+            Ok((participant, home))
+        })
+        .await?;
+    let deadline =
+        tokio::time::Instant::now() + Duration::from_millis(range.wait_ms.min(WAIT_MAX_MS));
+    loop {
+        let Bounds {
+            first,
+            end,
+            acknowledged,
+        } = bounds(&api, home, participant);
+        let from = range.from.unwrap_or_else(|| (acknowledged + 1).max(first));
+        if from < first {
+            return Err(Problem::new(
+                StatusCode::GONE,
+                "RETENTION_ENDED",
+                format!("output is kept from number {first} on"),
+            ));
+        }
+        if from < end || tokio::time::Instant::now() >= deadline {
+            break;
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+    api.blocking(move |api| gather(api, bic, participant, home, &range))
+        .await
+        .map(Json)
+}
+
+fn gather(
+    api: &Api,
+    bic: Bic,
+    participant: ParticipantId,
+    home: ShardId,
+    range: &Range,
+) -> Result<Receipts, Problem> {
+    let Bounds {
+        first,
+        end,
+        acknowledged,
+    } = bounds(api, home, participant);
+    let from = range.from.unwrap_or_else(|| (acknowledged + 1).max(first));
+    let max = range.max.unwrap_or(DEFAULT_MAX_NUMBERS).min(MAX_NUMBERS);
+    let to = end.min(from.saturating_add(max));
+    let (mut receipts, mut bytes) = (Vec::new(), 0);
+    for number in from..to {
+        if bytes >= ANSWER_TARGET_BYTES {
+            break;
+        }
+        let documents = form(api, participant, number, range.stale)?;
+        bytes += documents
+            .iter()
+            .map(|document| document.bytes.len())
+            .sum::<usize>();
+        let documents: Result<Vec<_>, _> = documents.into_iter().map(ReceiptDocument::of).collect();
+        receipts.push(Receipt {
+            number,
+            documents: documents?,
+        });
+    }
+    let next = receipts.last().map_or(from, |last| last.number + 1);
+    Ok(Receipts {
+        participant: bic.to_string(),
+        first,
+        end,
+        acknowledged,
+        next,
+        receipts,
+    })
+}
+
+/// A cycle's credits are told from other shards' states: this node may have them a moment later.
+pub(super) fn form(
+    api: &Api,
+    participant: ParticipantId,
+    number: u64,
+    stale: bool,
+) -> Result<Vec<Document>, Problem> {
+    let once = || {
+        let reading = api.engine.read();
+        api.documents(&reading)
+            .documents(participant, number, false)
+    };
+    match once() {
+        Err(DocumentError::Missing { .. }) => {
+            api.catch_up(api.shards(), stale)?;
+            Ok(once()?)
+        }
+        other => Ok(other?),
+    }
+}
+
+/// What is safely stored.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Through {
+    through: u64,
+}
+
+pub(super) async fn acknowledge(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Json(Through { through }): Json<Through>,
+) -> Result<Json<serde_json::Value>, Problem> {
+    let bic = must_name(caller.only())?;
+    api.blocking(move |api| {
+        let (participant, home) = api.find(bic, false)?;
+        let command = Command::AcknowledgeReceipts { bic, through };
+        match api.engine.execute(home, &command, Lane::Bulk)?.reply {
+            Reply::Refused(refusal) => {
+                return Err(Problem::new(
+                    StatusCode::UNPROCESSABLE_ENTITY,
+                    "REFUSED",
+                    format!("the ledger refused it: {refusal:?}"),
+                ));
+            }
+            Reply::Done => {}
+            other => return Err(Problem::internal(format!("an unexpected reply: {other:?}"))),
+        }
+        api.catch_up([home], false)?;
+        let Bounds {
+            acknowledged, end, ..
+        } = bounds(api, home, participant);
+        Ok(Json(
+            serde_json::json!({ "acknowledged": acknowledged, "end": end }),
+        ))
+    })
+    .await
+}
