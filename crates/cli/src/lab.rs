@@ -197,13 +197,25 @@ impl Lab {
             LabCommand::Pause(Target { target }) => Request::Pause { target },
             LabCommand::Resume(Target { target }) => Request::Resume { target },
             LabCommand::Restart(Target { target }) => Request::Restart { target },
-            LabCommand::Cut(Cut { from, to: Some(to), one_way }) => {
-                Request::Cut { from, to, ways: ways(one_way) }
-            }
+            LabCommand::Cut(Cut {
+                from,
+                to: Some(to),
+                one_way,
+            }) => Request::Cut {
+                from,
+                to,
+                ways: ways(one_way),
+            },
             LabCommand::Cut(Cut { from, to: None, .. }) => Request::Isolate { site: from },
-            LabCommand::Heal(Heal { from: Some(from), to: Some(to), one_way }) => {
-                Request::Heal { from, to, ways: ways(one_way) }
-            }
+            LabCommand::Heal(Heal {
+                from: Some(from),
+                to: Some(to),
+                one_way,
+            }) => Request::Heal {
+                from,
+                to,
+                ways: ways(one_way),
+            },
             LabCommand::Heal(_) => Request::HealAll,
             LabCommand::Shape(shape) => shape.request()?,
         };
@@ -311,8 +323,16 @@ impl Down {
         if json {
             output::json(&serde_json::json!({ "dir": dir, "kept": self.keep }))?;
         } else {
-            let what = if self.keep { "its files are in" } else { "gone from" };
-            writeln!(std::io::stdout(), "The lab is down, {what} {}", dir.display())?;
+            let what = if self.keep {
+                "its files are in"
+            } else {
+                "gone from"
+            };
+            writeln!(
+                std::io::stdout(),
+                "The lab is down, {what} {}",
+                dir.display()
+            )?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -332,10 +352,24 @@ impl RelayCheck {
             output::json(&seen)?;
             return Ok(ExitCode::SUCCESS);
         }
-        let head = ["asked RTT ms", "echoes", "min ms", "p50 ms", "p99 ms", "MB/s, one connection"];
+        let head = [
+            "asked RTT ms",
+            "echoes",
+            "min ms",
+            "p50 ms",
+            "p99 ms",
+            "MB/s, one connection",
+        ];
         let mut table = Table::new("<>>>>>", &head);
         for seen in &seen {
-            let Seen { asked_rtt_ns, echoes, rtt_min_ns, rtt_p50_ns, rtt_p99_ns, ceiling_bytes_per_s } = *seen;
+            let Seen {
+                asked_rtt_ns,
+                echoes,
+                rtt_min_ns,
+                rtt_p50_ns,
+                rtt_p99_ns,
+                ceiling_bytes_per_s,
+            } = *seen;
             table.row(vec![
                 asked_rtt_ns.map_or_else(|| "no relay".to_owned(), ms),
                 output::count(echoes),
@@ -361,7 +395,10 @@ fn print(report: &LabReport, json: bool) -> anyhow::Result<()> {
         return output::json(report);
     }
     let mut out = std::io::stdout().lock();
-    let mut nodes = Table::new("<<<<>", &["node", "site", "state", "participants and operators", "pid"]);
+    let mut nodes = Table::new(
+        "<<<<>",
+        &["node", "site", "state", "participants and operators", "pid"],
+    );
     for node in &report.nodes {
         let state = match &node.state {
             NodeState::Ready => "ready".to_owned(),
@@ -370,17 +407,31 @@ fn print(report: &LabReport, json: bool) -> anyhow::Result<()> {
             NodeState::Killed => "killed".to_owned(),
             NodeState::Ended(status) => format!("ended: {status}"),
         };
-        let site = if node.witness { format!("{} (witness)", node.site) } else { node.site.clone() };
+        let site = if node.witness {
+            format!("{} (witness)", node.site)
+        } else {
+            node.site.clone()
+        };
         nodes.row(vec![
             node.name.clone(),
             site,
             state,
             format!("https://{}", node.client_address),
-            node.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string()),
+            node.pid
+                .map_or_else(|| "-".to_owned(), |pid| pid.to_string()),
         ]);
     }
     nodes.print(&mut out)?;
-    let head = ["line", "state", "one way ms", "jitter ms", "MB/s", "connections", "carried MB", "late µs"];
+    let head = [
+        "line",
+        "state",
+        "one way ms",
+        "jitter ms",
+        "MB/s",
+        "connections",
+        "carried MB",
+        "late µs",
+    ];
     let mut lines = Table::new("<<>>>>>>", &head);
     for line in &report.lines {
         let status = &line.line;
@@ -389,7 +440,10 @@ fn print(report: &LabReport, json: bool) -> anyhow::Result<()> {
             if status.cut { "CUT" } else { "open" }.to_owned(),
             ms(status.shape.delay_ns),
             ms(status.shape.jitter_ns),
-            status.shape.bytes_per_s.map_or_else(|| "-".to_owned(), |rate| output::count(rate / MEGABYTE)),
+            status
+                .shape
+                .bytes_per_s
+                .map_or_else(|| "-".to_owned(), |rate| output::count(rate / MEGABYTE)),
             status.connections.to_string(),
             output::count(status.carried_bytes / MEGABYTE),
             output::count(status.late_mean_ns / 1000),
