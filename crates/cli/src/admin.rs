@@ -63,7 +63,8 @@ impl Admin {
         let mut client = self.remote.client()?;
         let answer = match self.act {
             Act::Found { file } => {
-                let body = std::fs::read(&file).with_context(|| format!("read {}", file.display()))?;
+                let body =
+                    std::fs::read(&file).with_context(|| format!("read {}", file.display()))?;
                 client.json(&Ask {
                     content_type: "application/toml",
                     ..Ask::post("/v1/admin/participants", body, Retry::Always)
@@ -94,11 +95,17 @@ impl Admin {
 }
 
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn act(client: &mut Client, path: &str, body: &Value) -> anyhow::Result<Value> {
-    let retry = if path.starts_with("cycle") { Retry::NothingDone } else { Retry::Always };
+    let retry = if path.starts_with("cycle") {
+        Retry::NothingDone
+    } else {
+        Retry::Always
+    };
     let path = format!("/v1/admin/{path}");
     Ok(client.json(&Ask::post(&path, body.to_string(), retry))?)
 }
@@ -111,7 +118,9 @@ fn cycle(client: &mut Client) -> anyhow::Result<Value> {
     let path = format!("/v1/cycles/{number}");
     for _ in 0..CYCLE_LOOKS {
         let cycles: Vec<Value> = client.json(&Ask::get(&path))?;
-        let ended = cycles.into_iter().find(|cycle| matches!(cycle["state"].as_str(), Some("settled" | "given up")));
+        let ended = cycles
+            .into_iter()
+            .find(|cycle| matches!(cycle["state"].as_str(), Some("settled" | "given up")));
         if let Some(cycle) = ended {
             return Ok(cycle);
         }

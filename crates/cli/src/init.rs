@@ -8,7 +8,9 @@ use clap::{Args, ValueEnum};
 use clearspan_ledger::Bic;
 use clearspan_node::clock::Clock;
 use clearspan_node::cluster::definition::Definition;
-use clearspan_node::cluster::init::{DEFINITION_FILE, InitOptions, PKI_DIR, init, node_files, parse_sites};
+use clearspan_node::cluster::init::{
+    DEFINITION_FILE, InitOptions, PKI_DIR, init, node_files, parse_sites,
+};
 use clearspan_node::cluster::pki::{Authority, AuthorityKind};
 use serde_json::json;
 
@@ -50,15 +52,20 @@ const HTTP_PORTS: u16 = 200;
 
 impl Init {
     pub(crate) fn run(self, json: bool) -> anyhow::Result<ExitCode> {
-        let mut options = InitOptions::local(parse_sites(&self.sites)?, self.shards, Clock::System.now());
-        let port = |above: u16| self.base_port.checked_add(above).context("the ports go beyond 65535");
+        let mut options =
+            InitOptions::local(parse_sites(&self.sites)?, self.shards, Clock::System.now());
+        let port = |above: u16| {
+            self.base_port
+                .checked_add(above)
+                .context("the ports go beyond 65535")
+        };
         options.host = self.host;
         options.peer_port = self.base_port;
         options.client_port = port(CLIENT_PORTS)?;
         options.http_port = Some(port(HTTP_PORTS)?);
         if let Some(path) = &self.settings {
-            options.extra_settings =
-                std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+            options.extra_settings = std::fs::read_to_string(path)
+                .with_context(|| format!("read {}", path.display()))?;
         }
         let definition = init(&self.dir, &options)?;
         let (cert, key) = issue(&self.dir, &definition, Kind::Operator, FIRST_OPERATOR)?;
@@ -82,7 +89,11 @@ impl Init {
                 println!("  clearspan serve --config {}", config.display());
             }
         }
-        println!("operator: --cert {} --key {}", cert.display(), key.display());
+        println!(
+            "operator: --cert {} --key {}",
+            cert.display(),
+            key.display()
+        );
         let ca = AuthorityKind::Nodes.certificate_path(&self.dir.join(PKI_DIR));
         println!("nodes: --ca {}", ca.display());
         Ok(ExitCode::SUCCESS)
@@ -126,8 +137,17 @@ impl Issue {
     }
 }
 
-fn issue(dir: &Path, definition: &Definition, kind: Kind, name: &str) -> anyhow::Result<(PathBuf, PathBuf)> {
-    let authority = Authority::open(&dir.join(PKI_DIR), AuthorityKind::Clients, definition.cluster)?;
+fn issue(
+    dir: &Path,
+    definition: &Definition,
+    kind: Kind,
+    name: &str,
+) -> anyhow::Result<(PathBuf, PathBuf)> {
+    let authority = Authority::open(
+        &dir.join(PKI_DIR),
+        AuthorityKind::Clients,
+        definition.cluster,
+    )?;
     let now = Clock::System.now();
     let (issued, stem) = match kind {
         Kind::Participant => {
@@ -136,12 +156,21 @@ fn issue(dir: &Path, definition: &Definition, kind: Kind, name: &str) -> anyhow:
             };
             (authority.issue_participant(bic, now)?, bic.to_string())
         }
-        Kind::Operator => (authority.issue_operator(name, now)?, format!("operator-{name}")),
-        Kind::Auditor => (authority.issue_auditor(name, now)?, format!("auditor-{name}")),
+        Kind::Operator => (
+            authority.issue_operator(name, now)?,
+            format!("operator-{name}"),
+        ),
+        Kind::Auditor => (
+            authority.issue_auditor(name, now)?,
+            format!("auditor-{name}"),
+        ),
     };
     let clients = dir.join(CLIENTS_DIR);
     std::fs::create_dir_all(&clients).with_context(|| format!("create {}", clients.display()))?;
-    let (cert, key) = (clients.join(format!("{stem}.crt")), clients.join(format!("{stem}.key")));
+    let (cert, key) = (
+        clients.join(format!("{stem}.crt")),
+        clients.join(format!("{stem}.key")),
+    );
     issued.write(&cert, &key)?;
     Ok((cert, key))
 }

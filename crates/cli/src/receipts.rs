@@ -49,7 +49,10 @@ impl Receipts {
         let mut client = self.remote.client()?;
         let mut from = self.from;
         loop {
-            let mut path = format!("/v1/receipts?max=1000&wait_ms={}", if self.follow { POLL_MS } else { 0 });
+            let mut path = format!(
+                "/v1/receipts?max=1000&wait_ms={}",
+                if self.follow { POLL_MS } else { 0 }
+            );
             if let Some(from) = from {
                 path.push_str(&format!("&from={from}"));
             }
@@ -76,7 +79,9 @@ impl Receipts {
                 write(&out.join(&document.file_name), document.xml.as_bytes())?;
             }
             if !page.receipts.is_empty() {
-                File::open(out).and_then(|dir| dir.sync_all()).with_context(|| format!("sync {}", out.display()))?;
+                File::open(out)
+                    .and_then(|dir| dir.sync_all())
+                    .with_context(|| format!("sync {}", out.display()))?;
             }
         }
         let mut stdout = std::io::stdout().lock();
@@ -86,7 +91,11 @@ impl Receipts {
                 writeln!(stdout)?;
             } else {
                 for document in &receipt.documents {
-                    writeln!(stdout, "{:>8}  {}  {}", receipt.number, document.name, document.file_name)?;
+                    writeln!(
+                        stdout,
+                        "{:>8}  {}  {}",
+                        receipt.number, document.name, document.file_name
+                    )?;
                 }
             }
         }

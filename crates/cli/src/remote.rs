@@ -11,7 +11,13 @@ use clearspan_node::client::{Client, ClientError};
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Remote {
     /// A node's client address, host:port; give several, so that one may be down
-    #[arg(long = "node", value_name = "URL", env = "CLEARSPAN_NODE", value_delimiter = ',', required = true)]
+    #[arg(
+        long = "node",
+        value_name = "URL",
+        env = "CLEARSPAN_NODE",
+        value_delimiter = ',',
+        required = true
+    )]
     pub(crate) nodes: Vec<String>,
     /// The certificate that says who asks
     #[arg(long, value_name = "FILE", env = "CLEARSPAN_CERT")]
@@ -29,7 +35,13 @@ pub(crate) struct Remote {
 
 impl Remote {
     pub(crate) fn client(&self) -> Result<Client, ClientError> {
-        Client::new(&self.nodes, &self.cert, &self.key, &self.ca, Duration::from_secs(self.patience))
+        Client::new(
+            &self.nodes,
+            &self.cert,
+            &self.key,
+            &self.ca,
+            Duration::from_secs(self.patience),
+        )
     }
 
     /// One client per node, none of which goes on to another or tries again.
@@ -38,7 +50,10 @@ impl Remote {
             .iter()
             .map(|node| {
                 let one = std::slice::from_ref(node);
-                Ok((node.clone(), Client::new(one, &self.cert, &self.key, &self.ca, Duration::ZERO)?))
+                Ok((
+                    node.clone(),
+                    Client::new(one, &self.cert, &self.key, &self.ca, Duration::ZERO)?,
+                ))
             })
             .collect()
     }

@@ -37,7 +37,9 @@ impl Status {
                 .iter_mut()
                 .map(|(node, client)| (node.clone(), ask(client)))
                 .collect();
-            let all_ready = answers.iter().all(|(_, answer)| answer.as_ref().is_ok_and(|status| status.ready));
+            let all_ready = answers
+                .iter()
+                .all(|(_, answer)| answer.as_ref().is_ok_and(|status| status.ready));
             if json {
                 let lines: Vec<serde_json::Value> = answers
                     .iter()
@@ -55,7 +57,11 @@ impl Status {
                 show(&answers)?;
             }
             if !self.watch {
-                return Ok(if all_ready { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+                return Ok(if all_ready {
+                    ExitCode::SUCCESS
+                } else {
+                    ExitCode::FAILURE
+                });
             }
             std::thread::sleep(WATCH_INTERVAL);
         }
@@ -63,12 +69,25 @@ impl Status {
 }
 
 fn ask(client: &mut Client) -> Result<NodeStatus, String> {
-    client.json(&Ask::get("/v1/status")).map_err(|error| error.to_string())
+    client
+        .json(&Ask::get("/v1/status"))
+        .map_err(|error| error.to_string())
 }
 
 fn show(answers: &[(String, Result<NodeStatus, String>)]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    let mut nodes = Table::new("<<<<<>>", &["node", "site", "kind", "state", "day", "leads", "participants"]);
+    let mut nodes = Table::new(
+        "<<<<<>>",
+        &[
+            "node",
+            "site",
+            "kind",
+            "state",
+            "day",
+            "leads",
+            "participants",
+        ],
+    );
     for (address, answer) in answers {
         match answer {
             Ok(status) => nodes.row(vec![
@@ -76,22 +95,46 @@ fn show(answers: &[(String, Result<NodeStatus, String>)]) -> anyhow::Result<()> 
                 status.site.clone(),
                 status.kind.clone(),
                 status.why_not.clone().unwrap_or_else(|| "ready".to_owned()),
-                status.business_day.clone().unwrap_or_else(|| "-".to_owned()),
-                status.shards.iter().filter(|shard| shard.role == "leader").count().to_string(),
+                status
+                    .business_day
+                    .clone()
+                    .unwrap_or_else(|| "-".to_owned()),
+                status
+                    .shards
+                    .iter()
+                    .filter(|shard| shard.role == "leader")
+                    .count()
+                    .to_string(),
                 status.participants.to_string(),
             ]),
-            Err(why) => nodes.row(vec![address.clone(), "-".to_owned(), "-".to_owned(), why.clone()]),
+            Err(why) => nodes.row(vec![
+                address.clone(),
+                "-".to_owned(),
+                "-".to_owned(),
+                why.clone(),
+            ]),
         }
     }
     nodes.print(&mut out)?;
-    for status in answers.iter().filter_map(|(_, answer)| answer.as_ref().ok()) {
+    for status in answers
+        .iter()
+        .filter_map(|(_, answer)| answer.as_ref().ok())
+    {
         writeln!(out, "\n {} sees", status.node)?;
-        let mut peers = Table::new("<<>>>", &["peer", "state", "round trip", "queued bytes", "cuts"]);
+        let mut peers = Table::new(
+            "<<>>>",
+            &["peer", "state", "round trip", "queued bytes", "cuts"],
+        );
         for peer in status.nodes.iter().filter(|peer| peer.node != status.node) {
             peers.row(vec![
                 peer.node.clone(),
-                if peer.up { "up".to_owned() } else { "down".to_owned() },
-                peer.rtt_ms.map_or("-".to_owned(), |ms| format!("{ms:.2} ms")),
+                if peer.up {
+                    "up".to_owned()
+                } else {
+                    "down".to_owned()
+                },
+                peer.rtt_ms
+                    .map_or("-".to_owned(), |ms| format!("{ms:.2} ms")),
                 count(peer.queued_bytes),
                 count(peer.cuts),
             ]);
@@ -99,8 +142,19 @@ fn show(answers: &[(String, Result<NodeStatus, String>)]) -> anyhow::Result<()> 
         if !peers.is_empty() {
             peers.print(&mut out)?;
         }
-        let mut shards =
-            Table::new(">><>>>>>", &["shard", "leader", "role", "term", "last", "committed", "applied", "waiting"]);
+        let mut shards = Table::new(
+            ">><>>>>>",
+            &[
+                "shard",
+                "leader",
+                "role",
+                "term",
+                "last",
+                "committed",
+                "applied",
+                "waiting",
+            ],
+        );
         for shard in &status.shards {
             shards.row(vec![
                 shard.shard.to_string(),

@@ -51,13 +51,17 @@ impl Submit {
         let mut all_taken = true;
         for file in &files {
             let (node, answer) = submit(&mut client, file)?;
-            all_taken &= matches!(answer.status.as_str(), "taken" | "repeat" | "held" | "answered");
+            all_taken &= matches!(
+                answer.status.as_str(),
+                "taken" | "repeat" | "held" | "answered"
+            );
             if let Some(out) = &self.out {
                 write_answers(out, file, &answer)?;
             }
             let mut stdout = std::io::stdout().lock();
             if json {
-                serde_json::to_writer(&mut stdout, &Line { file, node, answer }).map_err(std::io::Error::from)?;
+                serde_json::to_writer(&mut stdout, &Line { file, node, answer })
+                    .map_err(std::io::Error::from)?;
                 writeln!(stdout)?;
             } else {
                 let number = |number: Option<u64>| number.map_or("-".to_owned(), output::count);
@@ -68,11 +72,19 @@ impl Submit {
                     number(answer.message_no),
                     number(answer.answer_no),
                     file.display(),
-                    answer.code.as_ref().map(|code| format!("  {code}")).unwrap_or_default()
+                    answer
+                        .code
+                        .as_ref()
+                        .map(|code| format!("  {code}"))
+                        .unwrap_or_default()
                 )?;
             }
         }
-        Ok(if all_taken { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(if all_taken {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
     }
 }
 
@@ -82,7 +94,9 @@ fn gather(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
         return Ok(());
     }
     let entries = std::fs::read_dir(path).with_context(|| format!("read {}", path.display()))?;
-    let mut paths: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| Ok(entry?.path()))
+        .collect::<std::io::Result<_>>()?;
     paths.sort();
     for path in paths {
         if path.is_dir() || path.extension().is_some_and(|extension| extension == "xml") {
@@ -101,7 +115,8 @@ fn submit(client: &mut Client, file: &Path) -> anyhow::Result<(String, Answer)> 
     if reply.content_type.contains("problem") {
         return Err(anyhow::Error::new(reply.refusal()));
     }
-    let answer = serde_json::from_slice(&reply.body).with_context(|| format!("the answer to {}", file.display()))?;
+    let answer = serde_json::from_slice(&reply.body)
+        .with_context(|| format!("the answer to {}", file.display()))?;
     Ok((reply.node, answer))
 }
 
@@ -110,7 +125,8 @@ fn write_answers(out: &Path, file: &Path, answer: &Answer) -> anyhow::Result<()>
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     for document in &answer.documents {
         let path = out.join(format!("{stem}.{}", document.file_name));
-        std::fs::write(&path, &document.xml).with_context(|| format!("write {}", path.display()))?;
+        std::fs::write(&path, &document.xml)
+            .with_context(|| format!("write {}", path.display()))?;
     }
     Ok(())
 }

@@ -64,19 +64,31 @@ pub struct Api {
 pub const ROUTES: [(Method, &str, Operation); 20] = [
     (Method::POST, "/v1/messages", Operation::SubmitMessage),
     (Method::GET, "/v1/receipts", Operation::ReadReceipts),
-    (Method::POST, "/v1/receipts/acknowledge", Operation::AcknowledgeReceipts),
+    (
+        Method::POST,
+        "/v1/receipts/acknowledge",
+        Operation::AcknowledgeReceipts,
+    ),
     (Method::GET, "/v1/payments/{id}", Operation::ReadPayment),
     (Method::GET, "/v1/accounts", Operation::ReadAccounts),
     (Method::GET, "/v1/queue", Operation::ReadQueue),
     (Method::GET, "/v1/incoming", Operation::ReadIncoming),
     (Method::GET, "/v1/cycles", Operation::ReadCycles),
     (Method::GET, "/v1/cycles/{number}", Operation::ReadCycles),
-    (Method::POST, "/v1/admin/participants", Operation::Administer),
+    (
+        Method::POST,
+        "/v1/admin/participants",
+        Operation::Administer,
+    ),
     (Method::POST, "/v1/admin/day/open", Operation::Administer),
     (Method::POST, "/v1/admin/day/cut-off", Operation::Administer),
     (Method::POST, "/v1/admin/day/close", Operation::Administer),
     (Method::POST, "/v1/admin/cycle/open", Operation::Administer),
-    (Method::POST, "/v1/admin/cycle/abandon", Operation::Administer),
+    (
+        Method::POST,
+        "/v1/admin/cycle/abandon",
+        Operation::Administer,
+    ),
     (Method::GET, "/v1/status", Operation::ReadStatus),
     (Method::GET, "/v1/day", Operation::ReadStatus),
     (Method::GET, "/metrics", Operation::ReadMetrics),
@@ -85,7 +97,6 @@ pub const ROUTES: [(Method, &str, Operation); 20] = [
 ];
 
 /// All paths, behind the table.
-#[must_use]
 pub fn router(api: &Arc<Api>) -> Router {
     Router::new()
         .route("/v1/messages", post(messages::submit))
@@ -114,7 +125,6 @@ pub fn router(api: &Arc<Api>) -> Router {
 }
 
 /// Probes and figures for a plain port of this machine: nothing of a participant's is among them.
-#[must_use]
 pub fn plain_router(api: &Arc<Api>) -> Router {
     Router::new()
         .route("/metrics", get(metrics::metrics))
@@ -140,7 +150,10 @@ async fn guard(
     let mut response = if allowed == Access::No {
         Problem::forbidden(format!("{role:?}s may not do that")).into_response()
     } else {
-        request.extensions_mut().insert(Caller { name, access: allowed });
+        request.extensions_mut().insert(Caller {
+            name,
+            access: allowed,
+        });
         next.run(request).await
     };
     api.counts.answered(response.status());
@@ -171,7 +184,10 @@ impl Scope {
 
 fn subject(named: Option<&str>, caller: &Caller) -> Result<Option<Bic>, Problem> {
     let named = named
-        .map(|code| Bic::parse(code.as_bytes()).ok_or_else(|| Problem::invalid(format!("{code:?} is not a BIC"))))
+        .map(|code| {
+            Bic::parse(code.as_bytes())
+                .ok_or_else(|| Problem::invalid(format!("{code:?} is not a BIC")))
+        })
         .transpose()?;
     caller
         .subject(named)
@@ -214,7 +230,10 @@ impl Api {
             NodeKind::Data => Ok(()),
             NodeKind::Witness => Err(Problem::unavailable(
                 "WITNESS",
-                format!("{} is a witness and keeps no state; ask another node", self.node.name),
+                format!(
+                    "{} is a witness and keeps no state; ask another node",
+                    self.node.name
+                ),
             )),
         }
     }
@@ -224,7 +243,11 @@ impl Api {
     }
 
     /// Makes what is read of these shards afterwards linearizable.
-    fn catch_up(&self, shards: impl IntoIterator<Item = ShardId>, stale: bool) -> Result<(), Problem> {
+    fn catch_up(
+        &self,
+        shards: impl IntoIterator<Item = ShardId>,
+        stale: bool,
+    ) -> Result<(), Problem> {
         self.must_hold_state()?;
         if !stale {
             for shard in shards {

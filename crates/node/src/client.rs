@@ -97,7 +97,10 @@ impl Reply {
         if !self.status.is_success() {
             return Err(self.refusal());
         }
-        serde_json::from_slice(&self.body).map_err(|source| ClientError::Answer { node: self.node, source })
+        serde_json::from_slice(&self.body).map_err(|source| ClientError::Answer {
+            node: self.node,
+            source,
+        })
     }
 
     /// The refusal that a problem document tells.
@@ -111,7 +114,8 @@ impl Reply {
             node: self.node.clone(),
             status: self.status.as_u16(),
             code: text("code").unwrap_or_default(),
-            detail: text("detail").unwrap_or_else(|| String::from_utf8_lossy(&self.body).into_owned()),
+            detail: text("detail")
+                .unwrap_or_else(|| String::from_utf8_lossy(&self.body).into_owned()),
         }
     }
 
@@ -180,7 +184,9 @@ pub struct Client {
 
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Client").field("nodes", &self.nodes).finish_non_exhaustive()
+        f.debug_struct("Client")
+            .field("nodes", &self.nodes)
+            .finish_non_exhaustive()
     }
 }
 
@@ -212,7 +218,11 @@ impl Client {
                 let good = address
                     .rsplit_once(':')
                     .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
-                if good { Ok(address.to_owned()) } else { Err(ClientError::Address(node.clone())) }
+                if good {
+                    Ok(address.to_owned())
+                } else {
+                    Err(ClientError::Address(node.clone()))
+                }
             })
             .collect();
         let nodes = nodes?;
@@ -223,21 +233,34 @@ impl Client {
             .enable_all()
             .build()
             .map_err(ClientError::Start)?;
-        Ok(Self { runtime, tls: Arc::new(tls), nodes, at: 0, connection: None, patience })
+        Ok(Self {
+            runtime,
+            tls: Arc::new(tls),
+            nodes,
+            at: 0,
+            connection: None,
+            patience,
+        })
     }
 
     /// Sends a request until a node has answered it, done or refused.
     ///
     /// # Errors
     /// [`ClientError::Unreachable`] when nobody did in time, or it may not be sent again and its outcome is unknown.
-    #[expect(clippy::disallowed_methods, reason = "a client at a terminal waits in real time")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a client at a terminal waits in real time"
+    )]
     pub fn send(&mut self, ask: &Ask<'_>) -> Result<Reply, ClientError> {
         let deadline = Instant::now() + self.patience;
         let mut tries = 0;
         loop {
             let last = match self.once(ask) {
                 Ok(reply) if reply.status == StatusCode::SERVICE_UNAVAILABLE => {
-                    let unsure = matches!(reply.code().as_str(), "UNKNOWN" | "STOPPING" | "BEHIND" | "");
+                    let unsure = matches!(
+                        reply.code().as_str(),
+                        "UNKNOWN" | "STOPPING" | "BEHIND" | ""
+                    );
                     if (ask.retry == Retry::NothingDone && unsure) || Instant::now() >= deadline {
                         return Ok(reply);
                     }
@@ -246,7 +269,9 @@ impl Client {
                 Ok(reply) => return Ok(reply),
                 Err(Failed { why, sent }) => {
                     if ask.retry == Retry::NothingDone && sent {
-                        return Err(ClientError::Unreachable(format!("{why}; whether it was done is not known")));
+                        return Err(ClientError::Unreachable(format!(
+                            "{why}; whether it was done is not known"
+                        )));
                     }
                     Err(ClientError::Unreachable(why))
                 }
@@ -291,7 +316,10 @@ async fn exchange(
 ) -> Result<(Reply, Connection), Failed> {
     let failed = |sent: bool| {
         let node = node.clone();
-        move |why: String| Failed { why: format!("{node}: {why}"), sent }
+        move |why: String| Failed {
+            why: format!("{node}: {why}"),
+            sent,
+        }
     };
     let mut usable = None;
     // One that the node may have closed in the meantime leaves in doubt whether it got the request.
@@ -319,7 +347,10 @@ async fn exchange(
         .body(Full::new(ask.body.clone()))
         .map_err(|error| failed(false)(error.to_string()))?;
     let answer = async {
-        let response = connection.send_request(request).await.map_err(|error| error.to_string())?;
+        let response = connection
+            .send_request(request)
+            .await
+            .map_err(|error| error.to_string())?;
         let status = response.status();
         let content_type = response
             .headers()
@@ -332,7 +363,12 @@ async fn exchange(
             .await
             .map_err(|error| error.to_string())?
             .to_bytes();
-        Ok(Reply { node: node.clone(), status, content_type, body })
+        Ok(Reply {
+            node: node.clone(),
+            status,
+            content_type,
+            body,
+        })
     };
     let reply = match timeout(ANSWER_TIMEOUT, answer).await {
         Ok(answer) => answer.map_err(failed(true))?,
@@ -343,12 +379,22 @@ async fn exchange(
 
 async fn connect(node: &str, tls: Arc<ClientConfig>) -> Result<Connection, String> {
     let host = node.rsplit_once(':').map_or(node, |(host, _)| host);
-    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    let host = host
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .to_owned();
     let name = ServerName::try_from(host).map_err(|error| error.to_string())?;
-    let stream = TcpStream::connect(node).await.map_err(|error| error.to_string())?;
+    let stream = TcpStream::connect(node)
+        .await
+        .map_err(|error| error.to_string())?;
     let _ = stream.set_nodelay(true);
-    let stream = TlsConnector::from(tls).connect(name, stream).await.map_err(|error| error.to_string())?;
-    let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
+    let stream = TlsConnector::from(tls)
+        .connect(name, stream)
+        .await
+        .map_err(|error| error.to_string())?;
+    let (sender, connection) = handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| error.to_string())?;
     // It ends with the sender; what goes wrong is told by the next request.
     tokio::spawn(async move {
         let _ = connection.await;

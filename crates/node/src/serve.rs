@@ -88,11 +88,20 @@ pub fn serve(config_path: &Path) -> Result<(), ServeError> {
     // All doors are there before anything is opened: a port in use is found out at once.
     let peers = listen_peers(&runtime, &config)?;
     let clients = listen(&runtime, &config.client_listen)?;
-    let plain = config.http_listen.as_deref().map(|address| listen(&runtime, address)).transpose()?;
+    let plain = config
+        .http_listen
+        .as_deref()
+        .map(|address| listen(&runtime, address))
+        .transpose()?;
     let public_tls = public_server_config(&config.tls)?;
     let refused = Arc::new(OnceLock::new());
     let (engine, links) = open(&runtime, &config, peers, refused.clone())?;
-    let api = Arc::new(Api::new(engine, Some(links), config.definition.clone(), config.node.clone()));
+    let api = Arc::new(Api::new(
+        engine,
+        Some(links),
+        config.definition.clone(),
+        config.node.clone(),
+    ));
     // Whoever was refused before now was refused, only not counted.
     let _ = refused.set(Arc::downgrade(&api));
     events::log(
@@ -138,7 +147,10 @@ async fn stop_signal() -> io::Result<&'static str> {
 /// A directory that was carried to another node must not be taken for that node's.
 fn check_identity(config: &NodeConfig) -> Result<(), ServeError> {
     let found = DataDir::open(config.layout.clone())?.identity();
-    let wanted = Identity { cluster: config.definition.cluster, node: config.node.id };
+    let wanted = Identity {
+        cluster: config.definition.cluster,
+        node: config.node.id,
+    };
     if found == wanted {
         return Ok(());
     }
@@ -153,7 +165,10 @@ fn check_identity(config: &NodeConfig) -> Result<(), ServeError> {
 
 /// The first address that a host and port stand for.
 fn resolve(address: &str) -> Result<SocketAddr, ServeError> {
-    let failed = |source| ServeError::Listen { address: address.to_owned(), source };
+    let failed = |source| ServeError::Listen {
+        address: address.to_owned(),
+        source,
+    };
     std::net::ToSocketAddrs::to_socket_addrs(address)
         .map_err(failed)?
         .next()
@@ -164,13 +179,20 @@ fn listen(runtime: &Runtime, address: &str) -> Result<TcpListener, ServeError> {
     let resolved = resolve(address)?;
     runtime
         .block_on(TcpListener::bind(resolved))
-        .map_err(|source| ServeError::Listen { address: address.to_owned(), source })
+        .map_err(|source| ServeError::Listen {
+            address: address.to_owned(),
+            source,
+        })
 }
 
 fn listen_peers(runtime: &Runtime, config: &NodeConfig) -> Result<LinkListener, ServeError> {
     let resolved = resolve(&config.peer_listen)?;
-    LinkListener::bind(runtime.handle(), resolved, &config.links)
-        .map_err(|source| ServeError::Listen { address: config.peer_listen.clone(), source })
+    LinkListener::bind(runtime.handle(), resolved, &config.links).map_err(|source| {
+        ServeError::Listen {
+            address: config.peer_listen.clone(),
+            source,
+        }
+    })
 }
 
 type Refusals = Arc<OnceLock<std::sync::Weak<Api>>>;
@@ -199,8 +221,11 @@ fn open(
         tls: LinkTls::load(&config.tls)?,
         limits: config.links,
     };
-    let names: std::collections::BTreeMap<_, _> =
-        definition.nodes.iter().map(|node| (node.member, node.name.clone())).collect();
+    let names: std::collections::BTreeMap<_, _> = definition
+        .nodes
+        .iter()
+        .map(|node| (node.member, node.name.clone()))
+        .collect();
     let started = Arc::new(Mutex::new(None));
     let slot = started.clone();
     let handle = runtime.handle().clone();
@@ -225,13 +250,19 @@ fn open(
                     if let Some(api) = refused.get().and_then(std::sync::Weak::upgrade) {
                         api.peer_refused();
                     }
-                    events::log("peer.refused", json!({ "address": address.to_string(), "why": why }));
+                    events::log(
+                        "peer.refused",
+                        json!({ "address": address.to_string(), "why": why }),
+                    );
                 }
             });
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(links.clone());
             Box::new(links)
         },
     )?;
-    let links = started.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let links = started
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
     Ok((engine, links.expect("a member was given its connections")))
 }

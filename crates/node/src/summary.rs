@@ -337,10 +337,9 @@ impl Sums {
             let Some(stream) = ledger.stream(participant) else { continue };
             for item in stream.iter() {
                 // Items carry no date; those of the last business day follow its first message.
-                if !last_opened || first.is_none_or(|first| item.index < first) {
-                    if !matches!(item.body, ItemBody::GrossCredit(_) | ItemBody::NetCredits { .. }) {
-                        continue;
-                    }
+                let of_another_day = !last_opened || first.is_none_or(|first| item.index < first);
+                if of_another_day && !matches!(item.body, ItemBody::GrossCredit(_) | ItemBody::NetCredits { .. }) {
+                    continue;
                 }
                 match &item.body {
                     ItemBody::Gross { payment, event: GrossEvent::Queued { .. } } => {

@@ -1,5 +1,7 @@
 //! A cluster of three real processes over TLS: what a participant was told holds at every node, whatever happens to them.
 
+#![expect(clippy::unwrap_used, reason = "a test that finds nothing fails")]
+
 mod nodes;
 
 use clearspan_node::api::{Answer, Receipts};
@@ -30,13 +32,21 @@ fn submit(client: &mut Client, xml: &str, accept: &str) -> Reply {
 }
 
 fn take(client: &mut Client, number: u32) -> Answer {
-    let answer: Answer = submit(client, &message(number, number), "application/json").json().unwrap();
-    assert!(matches!(answer.status.as_str(), "taken" | "repeat"), "{answer:?}");
+    let answer: Answer = submit(client, &message(number, number), "application/json")
+        .json()
+        .unwrap();
+    assert!(
+        matches!(answer.status.as_str(), "taken" | "repeat"),
+        "{answer:?}"
+    );
     answer
 }
 
 fn receipts(cluster: &Cluster, who: &str, node: usize) -> Receipts {
-    cluster.client(who, &[node]).json(&Ask::get("/v1/receipts?from=1&max=1000")).unwrap()
+    cluster
+        .client(who, &[node])
+        .json(&Ask::get("/v1/receipts?from=1&max=1000"))
+        .unwrap()
 }
 
 fn run_cycle(cluster: &Cluster) {
@@ -48,7 +58,9 @@ fn run_cycle(cluster: &Cluster) {
     let mut client = cluster.operator(&[0, 1, 2]);
     cluster.eventually("the cycle settles", || {
         let cycles: Vec<Value> = client.json(&Ask::get(&path)).unwrap();
-        cycles.iter().any(|cycle| cycle["state"] == json!("settled"))
+        cycles
+            .iter()
+            .any(|cycle| cycle["state"] == json!("settled"))
     });
 }
 
@@ -72,20 +84,43 @@ fn a_day_over_the_network_with_nodes_killed() {
     // Through two nodes; each answer has its number, the same message its stored answer at any node.
     let (mut at_a, mut at_b) = (cluster.client(ALFA, &[0]), cluster.client(ALFA, &[1]));
     for number in 1..=10 {
-        take(if number % 2 == 0 { &mut at_a } else { &mut at_b }, number);
+        take(
+            if number % 2 == 0 {
+                &mut at_a
+            } else {
+                &mut at_b
+            },
+            number,
+        );
     }
     let reply = submit(&mut at_a, &message(11, 11), "application/xml");
-    assert_eq!((reply.status.as_u16(), reply.content_type.as_str()), (200, "application/xml"));
+    assert_eq!(
+        (reply.status.as_u16(), reply.content_type.as_str()),
+        (200, "application/xml")
+    );
     assert!(String::from_utf8_lossy(&reply.body).contains("<OrgnlMsgId>M-11</OrgnlMsgId>"));
     assert_eq!(take(&mut at_b, 3).status, "repeat");
 
     // Who is who: the certificate says so, whatever the message says.
     let mut brav = cluster.client(BRAV, &[2]);
-    let stranger: Answer = submit(&mut brav, &message(12, 12), "application/json").json().unwrap();
-    assert_eq!((stranger.accepted, stranger.refused), (Some(0), Some(1)), "{stranger:?}");
+    let stranger: Answer = submit(&mut brav, &message(12, 12), "application/json")
+        .json()
+        .unwrap();
+    assert_eq!(
+        (stranger.accepted, stranger.refused),
+        (Some(0), Some(1)),
+        "{stranger:?}"
+    );
     assert!(stranger.documents[0].xml.contains("AG01"), "{stranger:?}");
-    assert_eq!(brav.send(&Ask::get("/v1/status")).unwrap().status.as_u16(), 403);
-    let reply = submit(&mut cluster.operator(&[0]), &message(12, 12), "application/json");
+    assert_eq!(
+        brav.send(&Ask::get("/v1/status")).unwrap().status.as_u16(),
+        403
+    );
+    let reply = submit(
+        &mut cluster.operator(&[0]),
+        &message(12, 12),
+        "application/json",
+    );
     assert_eq!(reply.status.as_u16(), 403);
 
     run_cycle(&cluster);
@@ -110,8 +145,10 @@ fn a_day_over_the_network_with_nodes_killed() {
     cluster.start_all();
     assert_eq!(receipts(&cluster, BRAV, 2), before);
     assert_eq!(take(&mut cluster.client(ALFA, &[2]), 30).status, "repeat");
-    let accounts: Vec<Value> =
-        cluster.client(BRAV, &[0]).json(&Ask::get("/v1/accounts?currency=EUR")).unwrap();
+    let accounts: Vec<Value> = cluster
+        .client(BRAV, &[0])
+        .json(&Ask::get("/v1/accounts?currency=EUR"))
+        .unwrap();
     let paid: u32 = (1..=11).chain(21..=30).sum();
     assert_eq!(accounts[0]["balance"]["minor"], json!(100_000_000 + paid));
     assert!(cluster.stop(2), "SIGTERM ends a node well");

@@ -26,9 +26,16 @@ fn free_base_port() -> u16 {
         let probe = TcpListener::bind("127.0.0.1:0").unwrap();
         let base = probe.local_addr().unwrap().port();
         drop(probe);
-        let Some(_) = base.checked_add(300) else { continue };
-        let all = [0, 100, 200].into_iter().flat_map(|block| (0..3).map(move |node| base + block + node));
-        if all.map(|port| TcpListener::bind(("127.0.0.1", port))).all(|bound| bound.is_ok()) {
+        let Some(_) = base.checked_add(300) else {
+            continue;
+        };
+        let all = [0, 100, 200]
+            .into_iter()
+            .flat_map(|block| (0..3).map(move |node| base + block + node));
+        if all
+            .map(|port| TcpListener::bind(("127.0.0.1", port)))
+            .all(|bound| bound.is_ok())
+        {
             return base;
         }
     }
@@ -40,13 +47,32 @@ impl Cluster {
         let dir = tempfile::tempdir().unwrap();
         let base_port = free_base_port();
         let settings = dir.path().join("extra.toml");
-        std::fs::write(&settings, "[log]\nprefill_mib = 0\nreserve_mib = 1\n\n[packages]\nreserve_mib = 1\n").unwrap();
-        let cluster = Self { dir, base_port, nodes: [None, None, None] };
+        std::fs::write(
+            &settings,
+            "[log]\nprefill_mib = 0\nreserve_mib = 1\n\n[packages]\nreserve_mib = 1\n",
+        )
+        .unwrap();
+        let cluster = Self {
+            dir,
+            base_port,
+            nodes: [None, None, None],
+        };
         let base = base_port.to_string();
         let root = cluster.root();
         let root = root.to_str().unwrap();
         let extra = settings.to_str().unwrap();
-        run(&["init", root, "--sites", "A:1,B:1,C:1", "--shards", "4", "--base-port", &base, "--settings", extra]);
+        run(&[
+            "init",
+            root,
+            "--sites",
+            "A:1,B:1,C:1",
+            "--shards",
+            "4",
+            "--base-port",
+            &base,
+            "--settings",
+            extra,
+        ]);
         for bic in ["ALFADEFFXXX", "BRAVFRPPXXX"] {
             run(&["issue", root, "participant", bic]);
         }
@@ -106,8 +132,15 @@ impl Cluster {
 
     /// A client of these nodes with a certificate of the cluster's.
     pub(crate) fn client(&self, who: &str, nodes: &[usize]) -> Client {
-        let addresses: Vec<String> =
-            nodes.iter().map(|&at| format!("127.0.0.1:{}", self.base_port + 100 + u16::try_from(at).unwrap())).collect();
+        let addresses: Vec<String> = nodes
+            .iter()
+            .map(|&at| {
+                format!(
+                    "127.0.0.1:{}",
+                    self.base_port + 100 + u16::try_from(at).unwrap()
+                )
+            })
+            .collect();
         let file = |end: &str| self.root().join("clients").join(format!("{who}.{end}"));
         let ca = self.root().join("pki/nodes-ca.crt");
         Client::new(&addresses, &file("crt"), &file("key"), &ca, DEADLINE).unwrap()
@@ -123,9 +156,13 @@ impl Cluster {
     }
 
     pub(crate) fn found(&self) {
-        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/day/participants.toml");
+        let example =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/day/participants.toml");
         let body = std::fs::read(example).unwrap();
-        let ask = Ask { content_type: "application/toml", ..Ask::post("/v1/admin/participants", body, Retry::Always) };
+        let ask = Ask {
+            content_type: "application/toml",
+            ..Ask::post("/v1/admin/participants", body, Retry::Always)
+        };
         let answer: Value = self.operator(&[0]).json(&ask).unwrap();
         assert_eq!(answer["everywhere"], json!(true), "{answer}");
         let answer = self.act("/v1/admin/day/open", &json!({ "date": "2026-11-30" }));
@@ -134,16 +171,27 @@ impl Cluster {
 
     /// Waits until every running node is ready and has applied the same in every shard.
     pub(crate) fn all_ready(&self) {
-        let running: Vec<usize> = (0..NODES.len()).filter(|&at| self.nodes[at].is_some()).collect();
+        let running: Vec<usize> = (0..NODES.len())
+            .filter(|&at| self.nodes[at].is_some())
+            .collect();
         let mut clients: Vec<Client> = running.iter().map(|&at| self.operator(&[at])).collect();
         self.eventually("all nodes are ready and agree", || {
-            let seen: Vec<Value> =
-                clients.iter_mut().filter_map(|client| client.json(&Ask::get("/v1/status")).ok()).collect();
+            let seen: Vec<Value> = clients
+                .iter_mut()
+                .filter_map(|client| client.json(&Ask::get("/v1/status")).ok())
+                .collect();
             let indexes = |status: &Value| -> Vec<Value> {
-                status["shards"].as_array().into_iter().flatten().map(|shard| shard["applied_index"].clone()).collect()
+                status["shards"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .map(|shard| shard["applied_index"].clone())
+                    .collect()
             };
             seen.len() == clients.len()
-                && seen.iter().all(|status| status["ready"] == json!(true) && indexes(status) == indexes(&seen[0]))
+                && seen.iter().all(|status| {
+                    status["ready"] == json!(true) && indexes(status) == indexes(&seen[0])
+                })
         });
     }
 
@@ -153,11 +201,15 @@ impl Cluster {
         while !holds() {
             if Instant::now() > deadline {
                 let tail = |name: &&str| {
-                    let text = std::fs::read_to_string(self.dir.path().join(format!("{name}.log"))).unwrap_or_default();
+                    let text = std::fs::read_to_string(self.dir.path().join(format!("{name}.log")))
+                        .unwrap_or_default();
                     let lines: Vec<&str> = text.lines().rev().take(10).collect();
                     format!("{name}:\n{}", lines.join("\n"))
                 };
-                panic!("waited in vain: {what}\n{}", NODES.iter().map(tail).collect::<Vec<_>>().join("\n"));
+                panic!(
+                    "waited in vain: {what}\n{}",
+                    NODES.iter().map(tail).collect::<Vec<_>>().join("\n")
+                );
             }
             std::thread::sleep(LOOK_AGAIN);
         }
@@ -176,5 +228,9 @@ fn binary() -> Command {
 
 fn run(args: &[&str]) {
     let output = binary().args(args).output().unwrap();
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{args:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }

@@ -29,7 +29,11 @@ const EVERYWHERE_LOOKS: u32 = 1000;
 const EVERYWHERE_LOOK: Duration = Duration::from_millis(10);
 
 fn refused(refusal: AdminRefusal) -> Problem {
-    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "REFUSED", format!("the ledger refused it: {refusal:?}"))
+    Problem::new(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "REFUSED",
+        format!("the ledger refused it: {refusal:?}"),
+    )
 }
 
 fn note(caller: &Caller, act: &str, done: &Answer) {
@@ -38,13 +42,20 @@ fn note(caller: &Caller, act: &str, done: &Answer) {
         ClientName::Participant(bic) => bic.to_string(),
     };
     let why = done.as_ref().err().map(|problem| problem.detail.clone());
-    events::log("admin.act", json!({ "operator": who, "act": act, "done": done.is_ok(), "why": why }));
+    events::log(
+        "admin.act",
+        json!({ "operator": who, "act": act, "done": done.is_ok(), "why": why }),
+    );
 }
 
 impl Api {
     fn coordinate(&self, command: &Command) -> Result<(), Problem> {
         self.must_hold_state()?;
-        match self.engine.execute(COORDINATOR, command, Lane::Urgent)?.reply {
+        match self
+            .engine
+            .execute(COORDINATOR, command, Lane::Urgent)?
+            .reply
+        {
             Reply::Refused(refusal) => Err(refused(refusal)),
             _ => Ok(()),
         }
@@ -54,7 +65,10 @@ impl Api {
     fn everywhere(&self, holds: impl Fn(&Ledger) -> bool) -> Result<bool, Problem> {
         self.catch_up([COORDINATOR], false)?;
         for _ in 0..EVERYWHERE_LOOKS {
-            if self.shards().all(|shard| self.engine.with_ledger(shard, &holds)) {
+            if self
+                .shards()
+                .all(|shard| self.engine.with_ledger(shard, &holds))
+            {
                 return Ok(true);
             }
             std::thread::sleep(EVERYWHERE_LOOK);
@@ -76,8 +90,10 @@ pub(super) async fn participants(
 
 fn found(api: &Api, body: &[u8]) -> Answer {
     api.must_hold_state()?;
-    let unusable = |detail: String| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "SETTINGS", detail);
-    let text = std::str::from_utf8(body).map_err(|_| unusable("the settings are not UTF-8".to_owned()))?;
+    let unusable =
+        |detail: String| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "SETTINGS", detail);
+    let text =
+        std::str::from_utf8(body).map_err(|_| unusable("the settings are not UTF-8".to_owned()))?;
     let settings = Settings::parse(text, Path::new("settings")).map_err(|error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
         unusable(format!("{error}{}", cause.unwrap_or_default()))
@@ -95,7 +111,7 @@ fn found(api: &Api, body: &[u8]) -> Answer {
             settings.clearing_house, definition.clearing_house
         )));
     }
-    founding::found(&api.engine, &settings).map_err(|error| match error {
+    founding::propose(&api.engine, &settings).map_err(|error| match error {
         FoundingError::Propose(error) => Problem::from(error),
         FoundingError::Refused { .. } | FoundingError::Contradiction(_) => {
             Problem::new(StatusCode::CONFLICT, "CONTRADICTION", error.to_string())
@@ -105,7 +121,10 @@ fn found(api: &Api, body: &[u8]) -> Answer {
     let wanted = settings.participants.len();
     let everywhere = api.everywhere(|ledger| {
         let directory = ledger.directory();
-        settings.participants.iter().all(|participant| directory.find(participant.bic).is_some())
+        settings
+            .participants
+            .iter()
+            .all(|participant| directory.find(participant.bic).is_some())
     })?;
     Ok(Json(json!({
         "participants": wanted,
@@ -128,16 +147,20 @@ pub(super) async fn open_day(
 ) -> Answer {
     let done = api
         .blocking(move |api| {
-            let date = BusinessDate::parse(date.as_bytes())
-                .ok_or_else(|| Problem::invalid(format!("{date:?} is no date; give one such as 2026-11-30")))?;
+            let date = BusinessDate::parse(date.as_bytes()).ok_or_else(|| {
+                Problem::invalid(format!("{date:?} is no date; give one such as 2026-11-30"))
+            })?;
             api.catch_up([COORDINATOR], false)?;
             // Asked a second time, after an answer was lost, it is done already.
             let open = api.engine.with_ledger(COORDINATOR, Ledger::cluster_day);
             if open != Some((date, false)) {
                 api.coordinate(&Command::Admin(AdminCommand::OpenDay { date }))?;
             }
-            let everywhere = api.everywhere(|ledger| matches!(ledger.day_state(), DayState::Open { .. }))?;
-            Ok(Json(json!({ "business_day": date.to_string(), "everywhere": everywhere })))
+            let everywhere =
+                api.everywhere(|ledger| matches!(ledger.day_state(), DayState::Open { .. }))?;
+            Ok(Json(
+                json!({ "business_day": date.to_string(), "everywhere": everywhere }),
+            ))
         })
         .await;
     note(&caller, "open the business day", &done);
@@ -152,20 +175,27 @@ pub(super) struct Kinds {
     kind: Option<String>,
 }
 
-pub(super) async fn cut_off(State(api): State<Arc<Api>>, Extension(caller): Extension<Caller>, body: Bytes) -> Answer {
+pub(super) async fn cut_off(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    body: Bytes,
+) -> Answer {
     let done = api
         .blocking(move |api| {
             let Kinds { kind } = if body.is_empty() {
                 Kinds::default()
             } else {
-                serde_json::from_slice(&body).map_err(|error| Problem::invalid(error.to_string()))?
+                serde_json::from_slice(&body)
+                    .map_err(|error| Problem::invalid(error.to_string()))?
             };
             let kinds: Vec<MessageKind> = MessageKind::ALL
                 .into_iter()
                 .filter(|known| kind.as_deref().is_none_or(|kind| kind == known.name()))
                 .collect();
             if kinds.is_empty() {
-                return Err(Problem::invalid("kind is pacs.008, pacs.009, pacs.004 or camt.056, or left out for all"));
+                return Err(Problem::invalid(
+                    "kind is pacs.008, pacs.009, pacs.004 or camt.056, or left out for all",
+                ));
             }
             for &kind in &kinds {
                 api.coordinate(&Command::Admin(AdminCommand::CutOff { kind }))?;
@@ -181,19 +211,25 @@ pub(super) async fn cut_off(State(api): State<Arc<Api>>, Extension(caller): Exte
     done
 }
 
-pub(super) async fn close_day(State(api): State<Arc<Api>>, Extension(caller): Extension<Caller>) -> Answer {
+pub(super) async fn close_day(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+) -> Answer {
     let done = api
         .blocking(|api| {
             api.catch_up([COORDINATOR], false)?;
-            let (open, last) = api
-                .engine
-                .with_ledger(COORDINATOR, |ledger| (ledger.cluster_day(), ledger.last_business_date()));
+            let (open, last) = api.engine.with_ledger(COORDINATOR, |ledger| {
+                (ledger.cluster_day(), ledger.last_business_date())
+            });
             // Asked a second time, after an answer was lost, it is done already.
             if open.is_none_or(|(_, closing)| !closing) && !(open.is_none() && last.is_some()) {
                 api.coordinate(&Command::Admin(AdminCommand::CloseDay))?;
             }
-            let everywhere = api.everywhere(|ledger| matches!(ledger.day_state(), DayState::Closed))?;
-            Ok(Json(json!({ "closed": last.map(|date| date.to_string()), "everywhere": everywhere })))
+            let everywhere =
+                api.everywhere(|ledger| matches!(ledger.day_state(), DayState::Closed))?;
+            Ok(Json(
+                json!({ "closed": last.map(|date| date.to_string()), "everywhere": everywhere }),
+            ))
         })
         .await;
     note(&caller, "close the business day", &done);
@@ -203,12 +239,20 @@ pub(super) async fn close_day(State(api): State<Arc<Api>>, Extension(caller): Ex
 fn current_cycle(api: &Api) -> Option<u32> {
     api.engine.with_ledger(COORDINATOR, |ledger| {
         let running = ledger.cycle_running().map(|(cycle, ..)| cycle.get());
-        running.or_else(|| ledger.cycle_summaries().map(|summary| summary.cycle.get()).max())
+        running.or_else(|| {
+            ledger
+                .cycle_summaries()
+                .map(|summary| summary.cycle.get())
+                .max()
+        })
     })
 }
 
 /// Starts a cycle. Whether one whose start is unknown has begun, `GET /v1/cycles` says: it is not asked for twice by itself.
-pub(super) async fn open_cycle(State(api): State<Arc<Api>>, Extension(caller): Extension<Caller>) -> Answer {
+pub(super) async fn open_cycle(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+) -> Answer {
     let done = api
         .blocking(|api| {
             api.coordinate(&Command::Cycle(CycleCommand::Open))?;
@@ -220,7 +264,10 @@ pub(super) async fn open_cycle(State(api): State<Arc<Api>>, Extension(caller): E
     done
 }
 
-pub(super) async fn abandon_cycle(State(api): State<Arc<Api>>, Extension(caller): Extension<Caller>) -> Answer {
+pub(super) async fn abandon_cycle(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+) -> Answer {
     let done = api
         .blocking(|api| {
             api.coordinate(&Command::Cycle(CycleCommand::Abandon))?;

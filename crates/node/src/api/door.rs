@@ -41,7 +41,10 @@ pub struct Door {
 
 impl Default for Door {
     fn default() -> Self {
-        Self { stop: watch::Sender::new(false), open: Arc::new(Semaphore::new(CONNECTIONS_MAX)) }
+        Self {
+            stop: watch::Sender::new(false),
+            open: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+        }
     }
 }
 
@@ -61,7 +64,10 @@ pub async fn tls(door: &Door, api: Arc<Api>, listener: TcpListener, config: Arc<
     accept(door, listener, move |stream, stop| {
         let (acceptor, app, api) = (acceptor.clone(), app.clone(), api.clone());
         async move {
-            let address = stream.peer_addr().map(|address| address.to_string()).unwrap_or_default();
+            let address = stream
+                .peer_addr()
+                .map(|address| address.to_string())
+                .unwrap_or_default();
             let refuse = |why: String| {
                 api.client_refused();
                 events::log("client.refused", json!({ "address": address, "why": why }));
@@ -71,9 +77,15 @@ pub async fn tls(door: &Door, api: Arc<Api>, listener: TcpListener, config: Arc<
                 Ok(Err(error)) => return refuse(error.to_string()),
                 Err(_) => return refuse("the handshake took too long".to_owned()),
             };
-            let certificate = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
+            let certificate = stream
+                .get_ref()
+                .1
+                .peer_certificates()
+                .and_then(<[_]>::first);
             let Some(name) = certificate.and_then(client_of_certificate) else {
-                return refuse("the certificate names no participant, operator or auditor".to_owned());
+                return refuse(
+                    "the certificate names no participant, operator or auditor".to_owned(),
+                );
             };
             serve(stream, app.layer(Extension(name)), stop).await;
         }
@@ -84,7 +96,10 @@ pub async fn tls(door: &Door, api: Arc<Api>, listener: TcpListener, config: Arc<
 /// Serves probes and figures without TLS until the door is closed.
 pub async fn plain(door: &Door, api: Arc<Api>, listener: TcpListener) {
     let app = plain_router(&api);
-    accept(door, listener, move |stream, stop| serve(stream, app.clone(), stop)).await;
+    accept(door, listener, move |stream, stop| {
+        serve(stream, app.clone(), stop)
+    })
+    .await;
 }
 
 async fn accept<F>(
@@ -96,7 +111,9 @@ async fn accept<F>(
 {
     let mut stop = door.stop.subscribe();
     loop {
-        let Ok(room) = door.open.clone().acquire_owned().await else { return };
+        let Ok(room) = door.open.clone().acquire_owned().await else {
+            return;
+        };
         let stream = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = stop.wait_for(|stop| *stop) => return,

@@ -54,7 +54,10 @@ impl Answer {
     }
 
     fn with(mut self, documents: impl IntoIterator<Item = Document>) -> Result<Self, Problem> {
-        self.documents = documents.into_iter().map(ReceiptDocument::of).collect::<Result<_, _>>()?;
+        self.documents = documents
+            .into_iter()
+            .map(ReceiptDocument::of)
+            .collect::<Result<_, _>>()?;
         Ok(self)
     }
 }
@@ -76,16 +79,20 @@ pub(super) async fn submit(
 
 /// XML when one document says it all; several documents, or none, can only be told in JSON.
 fn respond(status: StatusCode, answer: Answer, wants_json: bool) -> Response {
-    if !wants_json
-        && let [document] = answer.documents.as_slice()
-    {
+    if !wants_json && let [document] = answer.documents.as_slice() {
         let mut response = (status, document.xml.clone()).into_response();
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/xml"),
+        );
         if let Ok(value) = HeaderValue::from_str(&answer.status) {
             headers.insert("clearspan-status", value);
         }
-        for (name, number) in [("clearspan-message", answer.message_no), ("clearspan-answer", answer.answer_no)] {
+        for (name, number) in [
+            ("clearspan-message", answer.message_no),
+            ("clearspan-answer", answer.answer_no),
+        ] {
             if let Some(number) = number {
                 headers.insert(name, HeaderValue::from(number));
             }
@@ -97,9 +104,14 @@ fn respond(status: StatusCode, answer: Answer, wants_json: bool) -> Response {
 
 fn take(api: &Api, sender: Bic, body: &[u8]) -> Result<(StatusCode, Answer), Problem> {
     let (participant, home) = api.find(sender, false)?;
-    let amount_max = api.engine.with_ledger(COORDINATOR, |ledger| ledger.genesis().map(|genesis| genesis.amount_max));
+    let amount_max = api.engine.with_ledger(COORDINATOR, |ledger| {
+        ledger.genesis().map(|genesis| genesis.amount_max)
+    });
     let Some(amount_max) = amount_max else {
-        return Err(Problem::unavailable("NOT_FOUNDED", "the cluster has no participants yet"));
+        return Err(Problem::unavailable(
+            "NOT_FOUNDED",
+            "the cluster has no participants yet",
+        ));
     };
     let gateway = Gateway::new(&api.engine, amount_max);
     match gateway.read(body, Some(sender)) {
@@ -129,16 +141,22 @@ fn must_be_sender(named: Bic, proved: Bic) -> Result<(), Problem> {
     if named == proved {
         Ok(())
     } else {
-        Err(Problem::forbidden(format!("the message names {named} as its sender, the certificate {proved}")))
+        Err(Problem::forbidden(format!(
+            "the message names {named} as its sender, the certificate {proved}"
+        )))
     }
 }
 
 fn unreadable(api: &Api, sender: Bic, fault: &Fault) -> Result<(StatusCode, Answer), Problem> {
     if fault.sender.is_some_and(|named| named != sender) {
-        return Err(Problem::forbidden(format!("the message names another sender than the certificate, {sender}")));
+        return Err(Problem::forbidden(format!(
+            "the message names another sender than the certificate, {sender}"
+        )));
     }
     let reading = api.engine.read();
-    let document = api.documents(&reading).refusal(fault, Some(sender), api.engine.now());
+    let document = api
+        .documents(&reading)
+        .refusal(fault, Some(sender), api.engine.now());
     let answer = Answer {
         code: Some(fault.reason.code().to_owned()),
         detail: Some(fault.to_string()),
@@ -170,8 +188,11 @@ fn submission(
     // What was applied at the leader is read here: this node may be a moment behind.
     let numbered = |number: u64, repeat: bool| -> Result<Vec<Document>, Problem> {
         let here = || {
-            api.engine
-                .with_ledger(home, |ledger| ledger.stream(participant).is_some_and(|own| own.next_number() > number))
+            api.engine.with_ledger(home, |ledger| {
+                ledger
+                    .stream(participant)
+                    .is_some_and(|own| own.next_number() > number)
+            })
         };
         if !here() {
             api.catch_up([home], false)?;
@@ -186,7 +207,12 @@ fn submission(
     let now = api.engine.now();
     let reading = || api.engine.read();
     Ok(match outcome.reply {
-        Reply::Taken { message, answer, accepted, refused } => (
+        Reply::Taken {
+            message,
+            answer,
+            accepted,
+            refused,
+        } => (
             StatusCode::OK,
             Answer {
                 message_no: Some(message.get()),
@@ -204,14 +230,23 @@ fn submission(
                 ..Answer::of("repeat").with(numbered(answer, true)?)?
             },
         ),
-        Reply::Held { answer: 0, missing_from, missing_through } => {
+        Reply::Held {
+            answer: 0,
+            missing_from,
+            missing_through,
+        } => {
             let reading = reading();
-            let document = api.documents(&reading).held(&head, missing_from, missing_through, now)?;
+            let document =
+                api.documents(&reading)
+                    .held(&head, missing_from, missing_through, now)?;
             (StatusCode::ACCEPTED, Answer::of("held").with([document])?)
         }
         Reply::Held { answer, .. } => (
             StatusCode::ACCEPTED,
-            Answer { answer_no: Some(answer), ..Answer::of("held").with(numbered(answer, false)?)? },
+            Answer {
+                answer_no: Some(answer),
+                ..Answer::of("held").with(numbered(answer, false)?)?
+            },
         ),
         Reply::NotTaken { reason } => {
             let reading = reading();
@@ -226,7 +261,9 @@ fn submission(
         Reply::HeldFull { missing_from } => {
             return Err(Problem::unavailable(
                 "BUSY",
-                format!("too many messages wait for number {missing_from}; nothing was stored; send that one first"),
+                format!(
+                    "too many messages wait for number {missing_from}; nothing was stored; send that one first"
+                ),
             ));
         }
         Reply::NotHome { .. } => {
@@ -235,6 +272,8 @@ fn submission(
                 "the participant's home shard does not know it yet; nothing was stored; send it again",
             ));
         }
-        Reply::Done | Reply::Refused(_) => return Err(Problem::internal("an unexpected reply to a message")),
+        Reply::Done | Reply::Refused(_) => {
+            return Err(Problem::internal("an unexpected reply to a message"));
+        }
     })
 }

@@ -56,17 +56,43 @@ impl Api {
             family
         };
         let set = |family: &Gauges, labels: Labels, value: u64| {
-            family.get_or_create(&labels).set(i64::try_from(value).unwrap_or(i64::MAX));
+            family
+                .get_or_create(&labels)
+                .set(i64::try_from(value).unwrap_or(i64::MAX));
         };
-        let ready = gauges(&mut registry, "ready", "Whether every shard has a leader and the disk has room");
+        let ready = gauges(
+            &mut registry,
+            "ready",
+            "Whether every shard has a leader and the disk has room",
+        );
         set(&ready, Vec::new(), u64::from(status.ready));
-        let full = gauges(&mut registry, "disk_full", "Whether the disk is too full to take anything in");
+        let full = gauges(
+            &mut registry,
+            "disk_full",
+            "Whether the disk is too full to take anything in",
+        );
         set(&full, Vec::new(), u64::from(status.disk_full.is_some()));
-        let leads = gauges(&mut registry, "shard_leader", "Whether this node leads the shard");
+        let leads = gauges(
+            &mut registry,
+            "shard_leader",
+            "Whether this node leads the shard",
+        );
         let term = gauges(&mut registry, "shard_term", "Raft term");
-        let committed = gauges(&mut registry, "shard_committed_index", "Last entry known to be committed");
-        let applied = gauges(&mut registry, "shard_applied_index", "Last entry applied on this node");
-        let waiting = gauges(&mut registry, "shard_waiting", "Proposals of this node without an outcome");
+        let committed = gauges(
+            &mut registry,
+            "shard_committed_index",
+            "Last entry known to be committed",
+        );
+        let applied = gauges(
+            &mut registry,
+            "shard_applied_index",
+            "Last entry applied on this node",
+        );
+        let waiting = gauges(
+            &mut registry,
+            "shard_waiting",
+            "Proposals of this node without an outcome",
+        );
         for shard in &status.shards {
             let labels = || vec![("shard", shard.shard.to_string())];
             set(&leads, labels(), u64::from(shard.role == "leader"));
@@ -76,9 +102,18 @@ impl Api {
             set(&waiting, labels(), shard.waiting as u64);
         }
         let up = gauges(&mut registry, "peer_up", "Whether the node is connected");
-        let queued = gauges(&mut registry, "peer_queued_bytes", "Bytes that wait to be sent");
+        let queued = gauges(
+            &mut registry,
+            "peer_queued_bytes",
+            "Bytes that wait to be sent",
+        );
         let rtt = Family::<Labels, Gauge<f64, AtomicU64>>::default();
-        registry.register_with_unit("peer_rtt", "Smoothed round trip", Unit::Seconds, rtt.clone());
+        registry.register_with_unit(
+            "peer_rtt",
+            "Smoothed round trip",
+            Unit::Seconds,
+            rtt.clone(),
+        );
         let cuts = Family::<Labels, Counter>::default();
         registry.register("peer_cuts", "Standing connections that ended", cuts.clone());
         for node in status.nodes.iter().filter(|node| node.node != status.node) {
@@ -96,15 +131,31 @@ impl Api {
             registry.register(name, help, counter);
         };
         let log = self.engine.log_counts();
-        count("log_written_bytes", "Bytes of entries written to the log", log.bytes);
+        count(
+            "log_written_bytes",
+            "Bytes of entries written to the log",
+            log.bytes,
+        );
         count("log_entries", "Entries written to the log", log.entries);
         count("log_writes", "Writes to the log, each durable", log.writes);
         let refused = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let counts = &self.counts;
-        count("refused_clients", "Client connections refused before a request", refused(&counts.refused_clients));
-        count("refused_peers", "Connections refused at the door between nodes", refused(&counts.refused_peers));
+        count(
+            "refused_clients",
+            "Client connections refused before a request",
+            refused(&counts.refused_clients),
+        );
+        count(
+            "refused_peers",
+            "Connections refused at the door between nodes",
+            refused(&counts.refused_peers),
+        );
         let answers = Family::<Labels, Counter>::default();
-        registry.register("http_answers", "Answers by class of status", answers.clone());
+        registry.register(
+            "http_answers",
+            "Answers by class of status",
+            answers.clone(),
+        );
         for (class, value) in self.counts.answers.iter().enumerate().skip(2) {
             answers
                 .get_or_create(&vec![("class", format!("{class}xx"))])
@@ -118,7 +169,10 @@ impl Api {
 
 pub(super) async fn metrics(State(api): State<Arc<Api>>) -> Result<Response, Problem> {
     let text = api
-        .blocking(|api| api.exposition().map_err(|_| Problem::internal("the figures cannot be written")))
+        .blocking(|api| {
+            api.exposition()
+                .map_err(|_| Problem::internal("the figures cannot be written"))
+        })
         .await?;
     let content = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, content)], text).into_response())

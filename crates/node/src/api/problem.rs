@@ -21,7 +21,11 @@ pub struct Problem {
 impl Problem {
     /// Of a status and code.
     pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Self { status, code, detail: detail.into() }
+        Self {
+            status,
+            code,
+            detail: detail.into(),
+        }
     }
 
     /// The request makes no sense.
@@ -58,9 +62,13 @@ impl From<ProposeError> for Problem {
             ProposeError::NoLeader => Self::unavailable("NO_QUORUM", detail),
             ProposeError::Unknown => Self::unavailable("UNKNOWN", detail),
             ProposeError::Stopped => Self::unavailable("STOPPING", detail),
-            ProposeError::Dropped(clearspan_replica::DropReason::Unknown) => Self::unavailable("UNKNOWN", detail),
+            ProposeError::Dropped(clearspan_replica::DropReason::Unknown) => {
+                Self::unavailable("UNKNOWN", detail)
+            }
             ProposeError::Dropped(_) => Self::unavailable("NOT_TAKEN", detail),
-            ProposeError::TooLarge { .. } => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "TOO_LARGE", detail),
+            ProposeError::TooLarge { .. } => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "TOO_LARGE", detail)
+            }
             ProposeError::NoShard(_) => Self::internal(detail),
         }
     }
@@ -71,9 +79,10 @@ impl From<DocumentError> for Problem {
         match error {
             DocumentError::ParticipantUnknown => Self::not_found("no such participant"),
             DocumentError::NumberUnknown { .. } => Self::not_found(error.to_string()),
-            DocumentError::Missing { .. } => {
-                Self::unavailable("BEHIND", format!("this node has not yet all of it: {error}; ask again"))
-            }
+            DocumentError::Missing { .. } => Self::unavailable(
+                "BEHIND",
+                format!("this node has not yet all of it: {error}; ask again"),
+            ),
             other => Self::internal(other.to_string()),
         }
     }
@@ -89,11 +98,14 @@ impl IntoResponse for Problem {
             "detail": self.detail,
         });
         let mut response = (self.status, body.to_string()).into_response();
-        response
-            .headers_mut()
-            .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        response.headers_mut().insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/problem+json"),
+        );
         if self.status == StatusCode::SERVICE_UNAVAILABLE {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         response
     }

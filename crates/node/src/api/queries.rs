@@ -21,11 +21,14 @@ pub(super) async fn payments(
     let only = scope.subject(&caller)?;
     api.blocking(move |api| {
         api.catch_up(api.shards(), scope.stale)?;
-        let key = PaymentId::parse_uetr(id.as_bytes()).unwrap_or_else(|| PaymentId::of_transaction(&id));
+        let key =
+            PaymentId::parse_uetr(id.as_bytes()).unwrap_or_else(|| PaymentId::of_transaction(&id));
         let mut found = history::payments(&api.engine.read(), key);
         if let Some(only) = only {
             let code = only.to_string();
-            found.retain(|payment| payment.sender == code || payment.receiver.as_deref() == Some(&code));
+            found.retain(|payment| {
+                payment.sender == code || payment.receiver.as_deref() == Some(&code)
+            });
         }
         if found.is_empty() {
             return Err(Problem::not_found(format!("there is no payment {id}")));
@@ -38,7 +41,9 @@ pub(super) async fn payments(
 
 /// What the other side was told is the other side's.
 fn hide_others(payments: &mut [PaymentHistory], only: Option<Bic>) {
-    let Some(only) = only.map(|only| only.to_string()) else { return };
+    let Some(only) = only.map(|only| only.to_string()) else {
+        return;
+    };
     for payment in payments {
         payment.events.retain(|event| event.participant == only);
     }
@@ -54,7 +59,8 @@ pub(super) async fn accounts(
         .currency
         .as_deref()
         .map(|code| {
-            Currency::parse(code.as_bytes()).ok_or_else(|| Problem::invalid(format!("{code:?} is not a currency code")))
+            Currency::parse(code.as_bytes())
+                .ok_or_else(|| Problem::invalid(format!("{code:?} is not a currency code")))
         })
         .transpose()?;
     api.blocking(move |api| {
@@ -62,12 +68,16 @@ pub(super) async fn accounts(
             api.catch_up(api.shards(), scope.stale)?;
             let reading = api.engine.read();
             let directory = reading.ledger(COORDINATOR).directory();
-            let all = directory.iter().filter_map(|(_, terms)| history::accounts(&reading, terms.bic, currency));
+            let all = directory
+                .iter()
+                .filter_map(|(_, terms)| history::accounts(&reading, terms.bic, currency));
             return Ok(Json(all.flatten().collect()));
         };
         let (_, home) = api.find(bic, scope.stale)?;
         api.catch_up([home], scope.stale)?;
-        Ok(Json(history::accounts(&api.engine.read(), bic, currency).unwrap_or_default()))
+        Ok(Json(
+            history::accounts(&api.engine.read(), bic, currency).unwrap_or_default(),
+        ))
     })
     .await
 }
@@ -110,7 +120,8 @@ pub(super) async fn cycles(
     Query(scope): Query<Scope>,
 ) -> Answer<Vec<CycleState>> {
     let only = scope.subject(&caller)?;
-    api.blocking(move |api| read_cycles(api, None, only, scope.stale)).await
+    api.blocking(move |api| read_cycles(api, None, only, scope.stale))
+        .await
 }
 
 pub(super) async fn cycle(
@@ -120,10 +131,16 @@ pub(super) async fn cycle(
     Query(scope): Query<Scope>,
 ) -> Answer<Vec<CycleState>> {
     let only = scope.subject(&caller)?;
-    api.blocking(move |api| read_cycles(api, Some(CycleNumber::new(number)), only, scope.stale)).await
+    api.blocking(move |api| read_cycles(api, Some(CycleNumber::new(number)), only, scope.stale))
+        .await
 }
 
-fn read_cycles(api: &Api, number: Option<CycleNumber>, only: Option<Bic>, stale: bool) -> Answer<Vec<CycleState>> {
+fn read_cycles(
+    api: &Api,
+    number: Option<CycleNumber>,
+    only: Option<Bic>,
+    stale: bool,
+) -> Answer<Vec<CycleState>> {
     api.catch_up([COORDINATOR], stale)?;
     let mut cycles = history::cycles(&api.engine.read(), number);
     if let (true, Some(number)) = (cycles.is_empty(), number) {

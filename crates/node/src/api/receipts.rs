@@ -81,7 +81,8 @@ impl ReceiptDocument {
         Ok(Self {
             file_name: document.file_name,
             name: document.name,
-            xml: String::from_utf8(document.bytes).map_err(|_| Problem::internal("a document is not UTF-8"))?,
+            xml: String::from_utf8(document.bytes)
+                .map_err(|_| Problem::internal("a document is not UTF-8"))?,
         })
     }
 }
@@ -96,11 +97,21 @@ struct Bounds {
 
 fn bounds(api: &Api, home: ShardId, participant: ParticipantId) -> Bounds {
     api.engine.with_ledger(home, |ledger| {
-        ledger.stream(participant).map_or(Bounds { first: 1, end: 1, acknowledged: 0 }, |stream| Bounds {
-            first: stream.iter().next().map_or(stream.next_number(), |item| item.number),
-            end: stream.next_number(),
-            acknowledged: stream.acknowledged(),
-        })
+        ledger.stream(participant).map_or(
+            Bounds {
+                first: 1,
+                end: 1,
+                acknowledged: 0,
+            },
+            |stream| Bounds {
+                first: stream
+                    .iter()
+                    .next()
+                    .map_or(stream.next_number(), |item| item.number),
+                end: stream.next_number(),
+                acknowledged: stream.acknowledged(),
+            },
+        )
     })
 }
 
@@ -118,9 +129,14 @@ pub(super) async fn read(
             Ok((participant, home))
         })
         .await?;
-    let deadline = tokio::time::Instant::now() + Duration::from_millis(range.wait_ms.min(WAIT_MAX_MS));
+    let deadline =
+        tokio::time::Instant::now() + Duration::from_millis(range.wait_ms.min(WAIT_MAX_MS));
     loop {
-        let Bounds { first, end, acknowledged } = bounds(&api, home, participant);
+        let Bounds {
+            first,
+            end,
+            acknowledged,
+        } = bounds(&api, home, participant);
         let from = range.from.unwrap_or_else(|| (acknowledged + 1).max(first));
         if from < first {
             return Err(Problem::new(
@@ -134,7 +150,9 @@ pub(super) async fn read(
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }
-    api.blocking(move |api| gather(api, bic, participant, home, &range)).await.map(Json)
+    api.blocking(move |api| gather(api, bic, participant, home, &range))
+        .await
+        .map(Json)
 }
 
 fn gather(
@@ -144,7 +162,11 @@ fn gather(
     home: ShardId,
     range: &Range,
 ) -> Result<Receipts, Problem> {
-    let Bounds { first, end, acknowledged } = bounds(api, home, participant);
+    let Bounds {
+        first,
+        end,
+        acknowledged,
+    } = bounds(api, home, participant);
     let from = range.from.unwrap_or_else(|| (acknowledged + 1).max(first));
     let max = range.max.unwrap_or(DEFAULT_MAX_NUMBERS).min(MAX_NUMBERS);
     let to = end.min(from.saturating_add(max));
@@ -154,12 +176,25 @@ fn gather(
             break;
         }
         let documents = form(api, participant, number, range.stale)?;
-        bytes += documents.iter().map(|document| document.bytes.len()).sum::<usize>();
+        bytes += documents
+            .iter()
+            .map(|document| document.bytes.len())
+            .sum::<usize>();
         let documents: Result<Vec<_>, _> = documents.into_iter().map(ReceiptDocument::of).collect();
-        receipts.push(Receipt { number, documents: documents? });
+        receipts.push(Receipt {
+            number,
+            documents: documents?,
+        });
     }
     let next = receipts.last().map_or(from, |last| last.number + 1);
-    Ok(Receipts { participant: bic.to_string(), first, end, acknowledged, next, receipts })
+    Ok(Receipts {
+        participant: bic.to_string(),
+        first,
+        end,
+        acknowledged,
+        next,
+        receipts,
+    })
 }
 
 /// A cycle's credits are told from other shards' states: this node may have them a moment later.
@@ -171,7 +206,8 @@ pub(super) fn form(
 ) -> Result<Vec<Document>, Problem> {
     let once = || {
         let reading = api.engine.read();
-        api.documents(&reading).documents(participant, number, false)
+        api.documents(&reading)
+            .documents(participant, number, false)
     };
     match once() {
         Err(DocumentError::Missing { .. }) => {
@@ -210,8 +246,12 @@ pub(super) async fn acknowledge(
             other => return Err(Problem::internal(format!("an unexpected reply: {other:?}"))),
         }
         api.catch_up([home], false)?;
-        let Bounds { acknowledged, end, .. } = bounds(api, home, participant);
-        Ok(Json(serde_json::json!({ "acknowledged": acknowledged, "end": end })))
+        let Bounds {
+            acknowledged, end, ..
+        } = bounds(api, home, participant);
+        Ok(Json(
+            serde_json::json!({ "acknowledged": acknowledged, "end": end }),
+        ))
     })
     .await
 }

@@ -101,11 +101,17 @@ const fn kind_name(kind: NodeKind) -> &'static str {
 
 impl Api {
     fn name_of(&self, member: MemberId) -> String {
-        self.definition.member(member).map_or_else(|| member.get().to_string(), |node| node.name.clone())
+        self.definition
+            .member(member)
+            .map_or_else(|| member.get().to_string(), |node| node.name.clone())
     }
 
     fn site_of(&self, site: u16) -> String {
-        self.definition.sites.get(usize::from(site)).cloned().unwrap_or_default()
+        self.definition
+            .sites
+            .get(usize::from(site))
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// How everything stands here. It asks nobody else.
@@ -132,7 +138,11 @@ impl Api {
                 waiting: shard.waiting,
             })
             .collect();
-        let peers = self.links.as_ref().map(crate::links::Links::status).unwrap_or_default();
+        let peers = self
+            .links
+            .as_ref()
+            .map(crate::links::Links::status)
+            .unwrap_or_default();
         let nodes = self
             .definition
             .nodes
@@ -145,8 +155,11 @@ impl Api {
                     kind: kind_name(node.kind).to_owned(),
                     up: peer.is_none_or(|peer| peer.connected_ns.is_some()),
                     #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-                    rtt_ms: peer.and_then(|peer| peer.rtt).map(|rtt| rtt.avg_ns as f64 / 1e6),
-                    queued_bytes: peer.map_or(0, |peer| peer.queued_bytes.iter().sum::<usize>() as u64),
+                    rtt_ms: peer
+                        .and_then(|peer| peer.rtt)
+                        .map(|rtt| rtt.avg_ns as f64 / 1e6),
+                    queued_bytes: peer
+                        .map_or(0, |peer| peer.queued_bytes.iter().sum::<usize>() as u64),
                     cuts: peer.map_or(0, |peer| peer.cuts),
                     last_fault: peer.and_then(|peer| peer.last_fault.clone()),
                     leads: shards
@@ -162,13 +175,21 @@ impl Api {
         let why_not = if shards.is_empty() {
             Some("the node is stopping".to_owned())
         } else if leaderless > 0 {
-            Some(format!("{leaderless} of {} shards have no leader that this node knows", shards.len()))
+            Some(format!(
+                "{leaderless} of {} shards have no leader that this node knows",
+                shards.len()
+            ))
         } else {
-            disk_full.map(|(free, needed)| format!("the disk is full: {free} bytes free, {needed} needed"))
+            disk_full.map(|(free, needed)| {
+                format!("the disk is full: {free} bytes free, {needed} needed")
+            })
         };
         let (business_day, participants) = self.engine.with_ledger(COORDINATOR, |ledger| {
             let open = ledger.cluster_day().filter(|(_, closing)| !closing);
-            (open.map(|(date, _)| date.to_string()), ledger.directory().iter().count())
+            (
+                open.map(|(date, _)| date.to_string()),
+                ledger.directory().iter().count(),
+            )
         });
         let counts = self.engine.log_counts();
         NodeStatus {
@@ -213,17 +234,24 @@ pub(super) async fn day(
 
 /// The process works: its core answers.
 pub(super) async fn health(State(api): State<Arc<Api>>) -> Response {
-    let alive = api.blocking(|api| Ok(!api.engine.status().is_empty())).await.unwrap_or(false);
-    if alive { "ok\n".into_response() } else { (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response() }
+    let alive = api
+        .blocking(|api| Ok(!api.engine.status().is_empty()))
+        .await
+        .unwrap_or(false);
+    if alive {
+        "ok\n".into_response()
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response()
+    }
 }
 
 /// Messages can be taken in here.
 pub(super) async fn ready(State(api): State<Arc<Api>>) -> Response {
     match api.blocking(|api| Ok(api.node_status())).await {
         Ok(NodeStatus { why_not: None, .. }) => "ready\n".into_response(),
-        Ok(NodeStatus { why_not: Some(why), .. }) => {
-            (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")).into_response()
-        }
+        Ok(NodeStatus {
+            why_not: Some(why), ..
+        }) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")).into_response(),
         Err(problem) => problem.into_response(),
     }
 }

@@ -73,7 +73,11 @@ async fn every_role_and_path_as_the_table_says() {
             } else {
                 allowed += 1;
                 assert_ne!(status, StatusCode::FORBIDDEN, "{role:?} {method} {path}");
-                assert_ne!(status, StatusCode::METHOD_NOT_ALLOWED, "{role:?} {method} {path}");
+                assert_ne!(
+                    status,
+                    StatusCode::METHOD_NOT_ALLOWED,
+                    "{role:?} {method} {path}"
+                );
             }
         }
     }
@@ -83,7 +87,10 @@ async fn every_role_and_path_as_the_table_says() {
 #[test]
 fn every_operation_has_a_path_and_money_moves_for_participants_alone() {
     for operation in Operation::ALL {
-        assert!(ROUTES.iter().any(|(_, _, known)| *known == operation), "{operation:?}");
+        assert!(
+            ROUTES.iter().any(|(_, _, known)| *known == operation),
+            "{operation:?}"
+        );
     }
     for role in [Role::Operator, Role::Auditor] {
         assert_eq!(access(role, Operation::SubmitMessage), Access::No);
@@ -91,7 +98,10 @@ fn every_operation_has_a_path_and_money_moves_for_participants_alone() {
     }
     for operation in Operation::ALL {
         let participant = access(Role::Participant, operation);
-        assert!(participant != Access::All || operation == Operation::Probe, "{operation:?}");
+        assert!(
+            participant != Access::All || operation == Operation::Probe,
+            "{operation:?}"
+        );
     }
     assert_eq!(access(Role::Auditor, Operation::Administer), Access::No);
 }
@@ -100,10 +110,28 @@ fn every_operation_has_a_path_and_money_moves_for_participants_alone() {
 async fn a_participant_reads_its_own_only() {
     let dir = tempfile::tempdir().unwrap();
     let api = api(dir.path());
-    for path in ["/v1/accounts", "/v1/queue", "/v1/incoming", "/v1/receipts", "/v1/cycles", "/v1/payments/x"] {
+    for path in [
+        "/v1/accounts",
+        "/v1/queue",
+        "/v1/incoming",
+        "/v1/receipts",
+        "/v1/cycles",
+        "/v1/payments/x",
+    ] {
         let path = format!("{path}?participant=BRAVFRPPXXX");
-        assert_eq!(ask(&api, Role::Participant, &Method::GET, &path).await, StatusCode::FORBIDDEN, "{path}");
-        assert_ne!(ask(&api, Role::Auditor, &Method::GET, &path).await, StatusCode::FORBIDDEN, "{path}");
+        assert_eq!(
+            ask(&api, Role::Participant, &Method::GET, &path).await,
+            StatusCode::FORBIDDEN,
+            "{path}"
+        );
+        assert_ne!(
+            ask(&api, Role::Auditor, &Method::GET, &path).await,
+            StatusCode::FORBIDDEN,
+            "{path}"
+        );
     }
-    assert_eq!(ask(&api, Role::Operator, &Method::GET, "/v1/nothing").await, StatusCode::NOT_FOUND);
+    assert_eq!(
+        ask(&api, Role::Operator, &Method::GET, "/v1/nothing").await,
+        StatusCode::NOT_FOUND
+    );
 }
