@@ -97,7 +97,6 @@ pub const ROUTES: [(Method, &str, Operation); 20] = [
 ];
 
 /// All paths, behind the table.
-#[must_use]
 pub fn router(api: &Arc<Api>) -> Router {
     Router::new()
         .route("/v1/messages", post(messages::submit))
@@ -126,7 +125,6 @@ pub fn router(api: &Arc<Api>) -> Router {
 }
 
 /// Probes and figures for a plain port of this machine: nothing of a participant's is among them.
-#[must_use]
 pub fn plain_router(api: &Arc<Api>) -> Router {
     Router::new()
         .route("/metrics", get(metrics::metrics))

@@ -42,6 +42,16 @@ const COORDINATOR: ShardId = ShardId::new(0);
 /// # Errors
 /// [`FoundingError::Contradiction`] when something that is fixed differs.
 pub fn found(engine: &Engine, settings: &Settings) -> Result<(), FoundingError> {
+    propose(engine, settings)?;
+    engine.settle_down();
+    Ok(())
+}
+
+/// As [`found`], without waiting until nothing is on its way: in a cluster that takes messages that may be never.
+///
+/// # Errors
+/// As [`found`].
+pub fn propose(engine: &Engine, settings: &Settings) -> Result<(), FoundingError> {
     engine.catch_up(COORDINATOR)?;
     let founded = engine.with_ledger(COORDINATOR, |ledger| ledger.genesis().cloned());
     let genesis = match founded {
@@ -86,7 +96,6 @@ pub fn found(engine: &Engine, settings: &Settings) -> Result<(), FoundingError> 
     for participant in &settings.participants {
         take_up(engine, participant)?;
     }
-    engine.settle_down();
     Ok(())
 }
 

@@ -91,6 +91,12 @@ const KINDS: [(MessageKind, eraftpb::MessageType); 13] = [
 ];
 
 impl MessageKind {
+    /// Whether it carries log data, and so belongs on the bulk connection; the rest must not queue behind it.
+    #[must_use]
+    pub const fn is_bulk(self) -> bool {
+        matches!(self, Self::Append | Self::AppendResponse | Self::Snapshot)
+    }
+
     /// Its number on the wire, from 1.
     #[must_use]
     pub fn to_byte(self) -> u8 {

@@ -111,7 +111,7 @@ fn found(api: &Api, body: &[u8]) -> Answer {
             settings.clearing_house, definition.clearing_house
         )));
     }
-    founding::found(&api.engine, &settings).map_err(|error| match error {
+    founding::propose(&api.engine, &settings).map_err(|error| match error {
         FoundingError::Propose(error) => Problem::from(error),
         FoundingError::Refused { .. } | FoundingError::Contradiction(_) => {
             Problem::new(StatusCode::CONFLICT, "CONTRADICTION", error.to_string())
