@@ -445,10 +445,10 @@ impl<V: View> Documents<'_, V> {
             .filter(|view| view.cycle.is_some_and(|earlier| earlier < cycle))
             .count() as u64;
         let stated = u64::from(record.count);
-        let settled_count = u64::from(settled.count) + settled_before;
+        let settled_count = settled.count + settled_before;
         let status = if settled_count == stated {
             Status::Settled
-        } else if u64::from(dropped.count) == stated {
+        } else if dropped.count == stated {
             Status::Pending
         } else {
             Status::Partial
