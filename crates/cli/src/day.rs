@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use clearspan_ledger::{BusinessDate, Timestamp};
 use clearspan_node::clock::Clock;
@@ -95,6 +95,14 @@ impl Day {
         engine_options.packages.reserve_bytes = reserve_bytes;
         let data = out.join("data");
         std::fs::create_dir_all(&out).with_context(|| format!("create {}", out.display()))?;
+        if let (Ok(out), Ok(inbox)) = (out.canonicalize(), self.dir.join("inbox").canonicalize())
+            && out.starts_with(&inbox)
+        {
+            bail!(
+                "--out {} lies inside the inbox, which is never written to: give another",
+                out.display()
+            );
+        }
         let engine = Engine::open(&data, settings.shards, engine_options)
             .with_context(|| format!("start the node in {}", data.display()))?;
         let bars = Bars::new(json);

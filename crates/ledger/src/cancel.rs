@@ -93,20 +93,21 @@ impl Ledger {
     /// The payment of this sender under this key, the accepted one before refused ones, newest day first.
     #[must_use]
     pub fn find_payment(&self, sender: ParticipantId, id: PaymentId) -> Option<PaymentNo> {
-        self.days.iter().rev().find_map(|book| {
-            let mine: Vec<PaymentNo> = book
-                .payments_with_id(book.id_hash(id), id)
-                .filter(|&payment| {
-                    book.message_of(payment)
-                        .is_some_and(|(_, record)| record.sender == sender)
-                })
-                .collect();
-            let accepted = |payment: &&PaymentNo| {
-                book.slot(**payment)
-                    .is_some_and(|slot| slot.status != PaymentStatus::Refused)
-            };
-            mine.iter().find(accepted).or_else(|| mine.last()).copied()
-        })
+        let mine = || {
+            self.days.iter().rev().flat_map(move |book| {
+                book.payments_with_id(book.id_hash(id), id)
+                    .filter(move |&payment| {
+                        book.message_of(payment)
+                            .is_some_and(|(_, record)| record.sender == sender)
+                    })
+                    .filter_map(move |payment| Some((payment, book.slot(payment)?.status)))
+            })
+        };
+        // A refused payment holds no key, on whatever day it came: it never hides an accepted one.
+        mine()
+            .find(|(_, status)| *status != PaymentStatus::Refused)
+            .or_else(|| mine().next())
+            .map(|(payment, _)| payment)
     }
 
     pub(crate) fn receive_recall(&mut self, from: ShardId, notice: RecallNotice) {

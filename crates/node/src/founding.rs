@@ -8,7 +8,7 @@ use clearspan_ledger::directory::{AccountTerms, ParticipantTerms};
 use clearspan_ledger::entry::{AdminCommand, Command, Genesis};
 use clearspan_ledger::money::format_minor;
 use clearspan_ledger::stream::ItemBody;
-use clearspan_ledger::{AdminRefusal, AmountMinor, Currency, Reply, ShardId, Text};
+use clearspan_ledger::{AdminRefusal, AmountMinor, Bic, Currency, Reply, ShardId, Text};
 
 use crate::engine::{Engine, Lane, ProposeError};
 use crate::settings::{Account, Participant, Settings};
@@ -93,42 +93,63 @@ pub fn propose(engine: &Engine, settings: &Settings) -> Result<(), FoundingError
             )?;
         }
     }
+    // The settings are put into force as a whole, or not at all.
+    for participant in &settings.participants {
+        check(engine, participant)?;
+    }
     for participant in &settings.participants {
         take_up(engine, participant)?;
     }
     Ok(())
 }
 
-fn take_up(engine: &Engine, participant: &Participant) -> Result<(), FoundingError> {
-    let bic = participant.bic;
-    let terms = ParticipantTerms {
-        bic,
+fn terms_of(participant: &Participant) -> ParticipantTerms {
+    ParticipantTerms {
+        bic: participant.bic,
         name: participant.name.clone(),
         home: participant.home,
         numbers_messages: participant.numbers_messages,
         refuse_whole: participant.refuse_whole,
         net_unit: participant.net_unit,
-    };
-    let known = engine.with_ledger(COORDINATOR, |ledger| {
+    }
+}
+
+fn known_terms(engine: &Engine, bic: Bic) -> Option<ParticipantTerms> {
+    engine.with_ledger(COORDINATOR, |ledger| {
         ledger
             .directory()
             .find(bic)
             .and_then(|number| ledger.directory().get(number).cloned())
-    });
-    match known {
-        None => execute(
+    })
+}
+
+/// What was agreed before must stand in the settings as it was agreed.
+fn check(engine: &Engine, participant: &Participant) -> Result<(), FoundingError> {
+    let bic = participant.bic;
+    let Some(known) = known_terms(engine, bic) else {
+        return Ok(());
+    };
+    if known != terms_of(participant) {
+        return Err(FoundingError::Contradiction(format!(
+            "{bic} was taken up as {:?} in shard {} (sequence = {}, refuse_whole = {}, net_unit = {:?}); the settings say otherwise",
+            known.name, known.home, known.numbers_messages, known.refuse_whole, known.net_unit
+        )));
+    }
+    participant
+        .accounts
+        .iter()
+        .try_for_each(|account| same_credit_line(engine, participant, account))
+}
+
+fn take_up(engine: &Engine, participant: &Participant) -> Result<(), FoundingError> {
+    let bic = participant.bic;
+    if known_terms(engine, bic).is_none() {
+        execute(
             engine,
             COORDINATOR,
-            &Command::Admin(AdminCommand::AddParticipant(terms)),
+            &Command::Admin(AdminCommand::AddParticipant(terms_of(participant))),
             || format!("take up {bic}"),
-        )?,
-        Some(known) if known == terms => {}
-        Some(known) => {
-            return Err(FoundingError::Contradiction(format!(
-                "{bic} was taken up as {:?} in shard {} (sequence = {}, refuse_whole = {}, net_unit = {:?}); the settings say otherwise",
-                known.name, known.home, known.numbers_messages, known.refuse_whole, known.net_unit
-            )));
-        }
+        )?;
     }
     for account in &participant.accounts {
         let terms = AccountTerms {
@@ -140,12 +161,9 @@ fn take_up(engine: &Engine, participant: &Participant) -> Result<(), FoundingErr
         let opened = execute_or(engine, &command, AdminRefusal::AccountExists, || {
             format!("open the {} account of {bic}", account.currency)
         })?;
-        if !opened {
-            same_credit_line(engine, participant, account)?;
-        }
         let reference = opening_reference(participant, account.currency);
         if account.opening_balance.minor() > 0
-            && (opened || was_cut_off(engine, participant, reference))
+            && (opened || was_cut_off(engine, participant, account.currency, reference))
         {
             let command = Command::Admin(AdminCommand::Fund {
                 reference,
@@ -189,7 +207,17 @@ fn same_credit_line(
 /// Whether an earlier run opened an account and ended before it put the opening balance there. The ledger forgets references
 /// with their business day, so the participant's output is asked: as long as it begins at its first number, it holds every
 /// funding there ever was. Where it does not, the account is old, and money is rather missing than made.
-fn was_cut_off(engine: &Engine, participant: &Participant, reference: Text) -> bool {
+fn was_cut_off(
+    engine: &Engine,
+    participant: &Participant,
+    currency: Currency,
+    reference: Text,
+) -> bool {
+    // Accounts are opened and funded before the day is: while it is open, and after it, nothing was cut off.
+    let day_opened = engine.with_ledger(COORDINATOR, |ledger| ledger.cluster_day().is_some());
+    if day_opened {
+        return false;
+    }
     engine.with_ledger(participant.home, |ledger| {
         let Some(stream) = ledger
             .directory()
@@ -198,14 +226,14 @@ fn was_cut_off(engine: &Engine, participant: &Participant, reference: Text) -> b
         else {
             return false;
         };
-        let first = stream
-            .iter()
-            .next()
-            .map_or(stream.next_number(), |item| item.number);
-        first == 1
-            && !stream.iter().any(
-                |item| matches!(&item.body, ItemBody::Funded { reference: known, .. } if *known == reference),
-            )
+        // The first statement of an account comes after its first business day, and stays as long as any day is known.
+        !stream.iter().any(|item| match &item.body {
+            ItemBody::Funded {
+                reference: known, ..
+            } => *known == reference,
+            ItemBody::Statement(statement) => statement.currency == currency,
+            _ => false,
+        })
     })
 }
 

@@ -26,6 +26,12 @@ impl<'a> Gateway<'a> {
         }
     }
 
+    /// The most bytes of one message.
+    #[must_use]
+    pub const fn body_max_bytes(&self) -> usize {
+        self.limits.body_max_bytes
+    }
+
     /// Reads one message and packs what it carries; `sender` is whom the connection proved, where it proved somebody.
     /// Needs no lock but for one look at the directory, so many threads may do it at once.
     ///

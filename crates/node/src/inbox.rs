@@ -1,5 +1,6 @@
 //! The files of a business day, read and parsed on all cores, handed on in their order.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clearspan_iso20022::read::{Fault, Incoming};
@@ -49,6 +50,10 @@ fn list(directory: &Path) -> std::io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
         let path = entry?.path();
         if path.is_dir() {
             directories.push(path);
+        } else if path.metadata().is_ok_and(|found| !found.is_file()) {
+            // Reading a pipe or a device would wait for ever.
+            let what = format!("{} is neither a file nor a directory", path.display());
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, what));
         } else if path
             .extension()
             .is_some_and(|extension| extension.eq_ignore_ascii_case("xml"))
@@ -66,6 +71,16 @@ pub(crate) struct ReadFile<'a> {
     pub(crate) path: &'a Path,
     pub(crate) bytes: u64,
     pub(crate) message: Result<Incoming, Box<Fault>>,
+}
+
+/// A file's bytes; of one that is longer than any message may be, no more than it takes to see that.
+fn read_bounded(path: &Path, max_bytes: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path)?;
+    let len = file.metadata()?.len().min(max_bytes as u64);
+    bytes.reserve(usize::try_from(len).unwrap_or(0) + 1);
+    file.take(max_bytes as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Files that each reading thread may be ahead: enough to keep it busy, little enough to bound memory.
@@ -90,7 +105,7 @@ pub(crate) fn read_in_order<E: Send>(
                 let unreadable = &unreadable;
                 scope.spawn(move || {
                     for path in files.iter().skip(first).step_by(threads) {
-                        let read = std::fs::read(path)
+                        let read = read_bounded(path, gateway.body_max_bytes())
                             .map_err(|error| unreadable(path, error))
                             .map(|bytes| ReadFile {
                                 path,

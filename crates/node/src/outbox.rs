@@ -415,13 +415,30 @@ impl<'a> Outbox<'a> {
     }
 }
 
-/// Where the answers to a file go.
+/// Where the answers to a file go: under its path below the inbox, slashes as `+`. A long name keeps its beginning and gets
+/// a hash of the whole, since file systems take no more than 255 bytes.
 fn answers_of(directory: &Path, file: &str) -> PathBuf {
-    let name = file.replace(['/', '\\'], "-");
-    directory
-        .join("answers")
-        .join(name.strip_suffix(".xml").unwrap_or(&name))
+    let mut name = file.replace('+', "++").replace(['/', '\\'], "+");
+    if let Some(stem) = name
+        .strip_suffix(".xml")
+        .filter(|stem| !stem.trim_matches('.').is_empty())
+    {
+        name.truncate(stem.len());
+    }
+    if name.len() > ANSWER_NAME_MAX_BYTES {
+        let hash = xxhash_rust::xxh3::xxh3_128(name.as_bytes());
+        let mut cut = ANSWER_NAME_MAX_BYTES - 33;
+        while !name.is_char_boundary(cut) {
+            cut -= 1;
+        }
+        name.truncate(cut);
+        name.push_str(&format!("-{hash:032x}"));
+    }
+    directory.join("answers").join(name)
 }
+
+/// Longest name of a directory of answers.
+const ANSWER_NAME_MAX_BYTES: usize = 200;
 
 /// Numbers that one thread forms in a row.
 const JOB_LEN_NUMBERS: u64 = 64;
@@ -478,6 +495,25 @@ fn replace(path: &Path, part: &Path, bytes: &[u8]) -> Result<(), OutboxError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_file_has_a_directory_of_answers_of_its_own() {
+        let at = |file: &str| answers_of(Path::new("o"), file);
+        assert_eq!(at("01/a.xml"), Path::new("o/answers/01+a"));
+        assert_ne!(at("a+b.xml"), at("a/b.xml"));
+        assert_eq!(at("...xml"), Path::new("o/answers/...xml"));
+        assert_eq!(at(".xml"), Path::new("o/answers/.xml"));
+        let (long, longer) = (
+            format!("s/{}.xml", "ä".repeat(120)),
+            format!("s/{}.xml", "ä".repeat(121)),
+        );
+        assert_ne!(at(&long), at(&longer));
+        assert!(
+            at(&longer)
+                .file_name()
+                .is_some_and(|name| name.len() <= ANSWER_NAME_MAX_BYTES)
+        );
+    }
 
     #[test]
     fn a_document_that_is_there_is_kept_one_that_lost_its_end_is_written_anew() {

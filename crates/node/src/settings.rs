@@ -159,6 +159,11 @@ struct FileAccount {
     credit_line: Option<String>,
 }
 
+/// Log time is 64 bits of nanoseconds since 1970: it ends in 2554, and this is well before.
+fn last_date() -> BusinessDate {
+    BusinessDate::from_ymd(2500, 1, 1).unwrap_or_default()
+}
+
 impl Settings {
     /// Reads and checks a file.
     ///
@@ -202,6 +207,21 @@ impl Settings {
                 format!("business_date is {date:?}; give a date such as \"2026-11-30\""),
             )
         })?;
+        if business_date >= last_date() {
+            return Err(refuse(
+                file.business_date.span().start,
+                format!(
+                    "business_date is {date:?}; log time ends before {}",
+                    last_date()
+                ),
+            ));
+        }
+        if file.participant.is_empty() {
+            return Err(refuse(
+                0,
+                "there is no participant; add [[participant]]".to_owned(),
+            ));
+        }
         let clearing_house = Bic::parse(file.clearing_house.as_bytes()).ok_or_else(|| {
             refuse(
                 0,

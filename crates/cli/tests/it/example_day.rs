@@ -163,10 +163,10 @@ fn states_in_between_and_answers_to_requests() {
         assert!(found.next().is_none(), "two answers to {file}");
         answer
     };
-    let (path, enquiry) = answer("02-noon-0009-status-enquiry");
+    let (path, enquiry) = answer("02-noon+0009-status-enquiry");
     assert!(path.starts_with("HOTLLULLXXX"));
     assert_eq!(need(enquiry, "TxSts"), "ACSC");
-    let (path, report) = answer("02-noon-0010-report-request");
+    let (path, report) = answer("02-noon+0010-report-request");
     assert!(path.starts_with("BRAVFRPPXXX") && path.ends_with("camt.052.xml"));
     assert!(report.contains("BRAVFRPPXXX-EUR"));
     // To whom it can be made out, an unreadable message is answered; one that hides its sender is answered to nobody.

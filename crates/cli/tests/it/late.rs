@@ -100,3 +100,20 @@ fn a_lost_package_store_is_named_by_every_command() {
         );
     }
 }
+
+#[test]
+fn an_account_is_funded_once_whatever_later_settings_say() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (input, out) = (dir.path().join("in"), dir.path().join("out"));
+    participants(&input, 2, &[bank("AAAADEFFXXX", 1, &[("EUR", "0.00")])]);
+    day(&input, &out, &[]);
+    let settings = input.join("participants.toml");
+    let text = std::fs::read_to_string(&settings).expect("settings");
+    let richer = text.replace("\"0.00\"", "\"500.00\"");
+    // The same day again, and the next one.
+    for changed in [richer.clone(), richer.replace("2026-11-30", "2026-12-01")] {
+        std::fs::write(&settings, changed).expect("written");
+        let report = day(&input, &out, &[]);
+        assert_eq!(report["summary"]["accounts"][0]["after"]["value"], "0.00");
+    }
+}

@@ -523,3 +523,56 @@ fn one_key_and_one_content_used_over_and_over_stay_findable() {
         }
     }
 }
+
+/// A payment sent again on a later day is refused for its date; that must not hide the one that was settled.
+#[test]
+fn a_refused_payment_of_a_later_day_hides_nothing() {
+    let mut cluster = Cluster::new(&Genesis {
+        retention_days: 3,
+        ..genesis(2)
+    });
+    add(&mut cluster, "A", 0, false, 100);
+    add(&mut cluster, "B", 1, false, 0);
+    cluster.expect_done(AdminCommand::OpenDay { date: date(0) });
+    cluster.pump();
+    let record = payment("p", "B", 100, eur(), date(0));
+    let original = record.id;
+    let sent = |key: &str| gross("A", key, Class::Urgent, false, vec![record], Vec::new());
+    cluster.apply(shard(0), Command::Submit(sent("first")));
+    cluster.pump();
+    cluster.expect_done(AdminCommand::CloseDay);
+    cluster.pump();
+    cluster.expect_done(AdminCommand::OpenDay { date: date(1) });
+    cluster.pump();
+    let reply = cluster.apply(shard(0), Command::Submit(sent("second")));
+    assert!(
+        matches!(
+            reply,
+            Reply::Taken {
+                accepted: 0,
+                refused: 1,
+                ..
+            }
+        ),
+        "{reply:?}"
+    );
+    let returned = Submission {
+        originals: vec![(
+            0,
+            OriginalPayment {
+                id: original,
+                reason: *b"AC04",
+            },
+        )],
+        ..message(
+            MessageKind::Return,
+            "B",
+            "r",
+            Settlement::Net,
+            vec![payment("r", "A", 100, eur(), date(1))],
+        )
+    };
+    cluster.apply(shard(1), Command::Submit(returned));
+    cluster.pump();
+    assert_eq!(cluster.balance(bic("A"), eur()), 100);
+}
