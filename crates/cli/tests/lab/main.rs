@@ -20,6 +20,9 @@ struct Lab {
 impl Drop for Lab {
     fn drop(&mut self) {
         if self.dir.exists() {
+            if std::thread::panicking() {
+                self.print_logs();
+            }
             let _ = self.command(&["lab", "down"]).output();
         }
     }
@@ -45,6 +48,22 @@ impl Lab {
             ("CLEARSPAN_CA", text(&operator["ca"])),
         ];
         lab
+    }
+
+    /// The ends of the nodes' logs, for a test that fails.
+    fn print_logs(&self) {
+        let logs = std::fs::read_dir(self.dir.join("logs"));
+        for path in logs
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+        {
+            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            let lines: Vec<&str> = text.lines().collect();
+            let end = &lines[lines.len().saturating_sub(12)..];
+            println!("{}:\n{}", path.display(), end.join("\n"));
+        }
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
