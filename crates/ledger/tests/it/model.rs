@@ -541,9 +541,9 @@ impl Model {
                     && (payment.status != Status::Refused) == accepted
             })
         };
-        (0..=self.day)
-            .rev()
-            .find_map(|day| of(true, day).or_else(|| of(false, day)))
+        // An accepted payment of any day before a refused one of any day.
+        let newest = |accepted: bool| (0..=self.day).rev().find_map(|day| of(accepted, day));
+        newest(true).or_else(|| newest(false))
     }
 
     /// Whether a request to cancel does anything.
