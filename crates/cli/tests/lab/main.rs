@@ -61,7 +61,7 @@ impl Lab {
         {
             let text = std::fs::read_to_string(&path).unwrap_or_default();
             let lines: Vec<&str> = text.lines().collect();
-            let end = &lines[lines.len().saturating_sub(12)..];
+            let end = &lines[lines.len().saturating_sub(80)..];
             println!("{}:\n{}", path.display(), end.join("\n"));
         }
     }
