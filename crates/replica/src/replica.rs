@@ -701,6 +701,11 @@ impl Replica {
                 actions,
             );
         }
+        if self.node.raft.term == 0 && message.kind == MessageKind::PreVote {
+            // raft 0.7 panics where it refuses a pre-vote at term 0, and a later term is always safe to be in: nobody has
+            // voted in this one.
+            self.node.raft.become_follower(1, raft::INVALID_ID);
+        }
         // Errors here mean a stranger, a local kind, or a proposal: none is ours to handle.
         let _ = self.node.step(to_engine(message));
     }
