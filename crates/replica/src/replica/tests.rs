@@ -810,3 +810,27 @@ fn a_replica_can_live_on_any_thread() {
     fn check<T: Send>() {}
     check::<Replica>();
 }
+
+#[test]
+fn a_fresh_member_refuses_a_pre_vote_of_one_that_should_not_lead() {
+    let mut low = Node::new(3, 3);
+    low.config.priority = -1;
+    let recovered = Recovered {
+        founders: low.founders.clone(),
+        ..Recovered::default()
+    };
+    low.replica = Replica::new(low.config.clone(), recovered).unwrap();
+    let mut fresh = Node::new(1, 3);
+    low.step(Event::Start);
+    fresh.step(Event::Start);
+    while low.outbox.is_empty() {
+        low.step(Event::Tick);
+    }
+    let asks = low.outbox.drain(..).find(|ask| ask.to == member(1));
+    fresh.step(Event::Message(asks.unwrap()));
+    let answer = fresh.outbox.pop().unwrap();
+    assert_eq!(answer.kind, MessageKind::PreVoteResponse);
+    assert!(answer.reject);
+    low.step(Event::Message(answer));
+    assert!(low.outbox.is_empty());
+}
