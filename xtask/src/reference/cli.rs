@@ -32,7 +32,12 @@ fn help(command: &[String]) -> anyhow::Result<String> {
     arguments.push("--help");
     let mut command = cargo(&arguments);
     // The width of whoever's terminal is no part of the document.
-    command.env("COLUMNS", "100").env("NO_COLOR", "1");
+    // Help texts show defaults that follow the environment: it is the same on every machine.
+    command
+        .env("COLUMNS", "100")
+        .env("NO_COLOR", "1")
+        .env("TMPDIR", "/tmp")
+        .env_remove("CLEARSPAN_LAB");
     let help = output(command)?;
     Ok(help
         .lines()
