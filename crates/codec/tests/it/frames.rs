@@ -360,7 +360,7 @@ fn headers_are_checked_before_anything_else() {
     assert_eq!(changed(0, b"HTTP"), FrameError::Magic);
     assert_eq!(changed(4, &[0]), FrameError::Version(0));
     assert_eq!(changed(5, &[0]), FrameError::Kind(0));
-    assert_eq!(changed(5, &[13]), FrameError::Kind(13));
+    assert_eq!(changed(5, &[200]), FrameError::Kind(200));
     assert_eq!(changed(6, &[1]), FrameError::Shard(Kind::Ping));
     assert_eq!(changed(8, &[0]), FrameError::Cluster);
     let max_bytes = Kind::Ping.body_max_bytes();
