@@ -42,7 +42,7 @@ pub(crate) struct Init {
     /// The first node's port for other nodes; its port for clients is 100 higher, the one for metrics 200
     #[arg(long, value_name = "PORT", default_value_t = 7101)]
     base_port: u16,
-    /// Settings added to every node.toml, such as a [log] table
+    /// Settings added to every node.toml, such as a table `log`
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
 }
