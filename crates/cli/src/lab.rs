@@ -11,6 +11,7 @@ use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use clearspan_lab::clock::{SECOND_NS, now_ns};
 use clearspan_lab::control::{self, Request};
+use clearspan_lab::failover::{self, FailoverOptions, Loss};
 use clearspan_lab::lab::{LabOptions, LabReport, Launch, NodeState, Ways};
 use clearspan_lab::measure::{self, CHECKED_RTT_NS, Seen};
 use clearspan_lab::relay::Shape;
@@ -70,6 +71,8 @@ enum LabCommand {
     Shape(Reshape),
     /// End everything and remove the lab's files
     Down(Down),
+    /// Measure how long participants wait when a site is lost
+    Failover(Failover),
     /// Measure how true the relay is on this machine
     RelayCheck(RelayCheck),
     /// Hold a lab: what `up` starts
@@ -79,6 +82,18 @@ enum LabCommand {
 
 #[derive(Debug, Args)]
 struct Up {
+    #[command(flatten)]
+    place: Place,
+    /// How many shards
+    #[arg(long, default_value_t = 4)]
+    shards: u16,
+    /// How long to wait for nodes to be ready; 0 does not wait
+    #[arg(long, default_value_t = 60)]
+    wait_seconds: u64,
+}
+
+#[derive(Debug, Args)]
+struct Place {
     /// Sites with their numbers of data nodes, or `witness`; a preset brings its own
     #[arg(long, value_name = "NAME:NODES,…")]
     sites: Option<String>,
@@ -93,12 +108,22 @@ struct Up {
     preset: Option<String>,
     #[command(flatten)]
     quality: LineQuality,
-    /// How many shards
-    #[arg(long, default_value_t = 4)]
-    shards: u16,
-    /// How long to wait for nodes to be ready; 0 does not wait
-    #[arg(long, default_value_t = 60)]
-    wait_seconds: u64,
+}
+
+impl Place {
+    fn topology(self) -> anyhow::Result<Topology> {
+        let distance = self
+            .km
+            .map(Distance::Km)
+            .or(self.rtt_ms.map(Distance::RttMs))
+            .or(self.preset.map(Distance::Preset));
+        let quality = self.quality.read()?;
+        Ok(Topology::parse(
+            self.sites.as_deref(),
+            distance.as_ref(),
+            quality,
+        )?)
+    }
 }
 
 #[derive(Debug, Args)]
@@ -175,6 +200,29 @@ struct Down {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+A lab of its own comes up, all nodes of the site are killed at once, and the time is taken until an urgent payment of a
+participant of each shard is acknowledged that was sent after that. Then the site comes back, leads again, and is lost
+again. Exit code 1 when a time is above 2 s within 100 km of fibre, or 5 s over regions.
+
+Example:
+  clearspan lab failover --sites A:1,B:1,W:witness --km 70
+  clearspan lab failover --preset tokyo-seoul-singapore --repeats 5")]
+struct Failover {
+    #[command(flatten)]
+    place: Place,
+    /// The site to lose; the first when not given
+    #[arg(long)]
+    site: Option<String>,
+    /// How often
+    #[arg(long, default_value_t = 20)]
+    repeats: usize,
+    /// How many shards
+    #[arg(long, default_value_t = 4)]
+    shards: u16,
+}
+
+#[derive(Debug, Args)]
 struct RelayCheck {
     /// Round trips to check, in ms
     #[arg(long, value_delimiter = ',')]
@@ -188,6 +236,7 @@ impl Lab {
             LabCommand::Up(up) => return up.run(&dir, json),
             LabCommand::Down(down) => return down.run(&dir, json),
             LabCommand::RelayCheck(check) => return check.run(json),
+            LabCommand::Failover(failover) => return failover.run(&dir, json),
             LabCommand::Supervise => {
                 control::supervise(&dir)?;
                 return Ok(ExitCode::SUCCESS);
@@ -250,15 +299,9 @@ impl Reshape {
 
 impl Up {
     fn run(self, dir: &Path, json: bool) -> anyhow::Result<ExitCode> {
-        let distance = self
-            .km
-            .map(Distance::Km)
-            .or(self.rtt_ms.map(Distance::RttMs))
-            .or(self.preset.map(Distance::Preset));
-        let quality = self.quality.read()?;
         let program = std::env::current_exe().context("find this program")?;
         let options = LabOptions {
-            topology: Topology::parse(self.sites.as_deref(), distance.as_ref(), quality)?,
+            topology: self.place.topology()?,
             shards: self.shards,
             launch: Launch::serve(program.clone()),
             extra_settings: String::new(),
@@ -335,6 +378,107 @@ impl Down {
             )?;
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What all losses together say.
+#[derive(Debug, serde::Serialize)]
+struct FailoverReport {
+    site: String,
+    aim_ns: u64,
+    within_aim: bool,
+    losses: Vec<Loss>,
+}
+
+impl Failover {
+    fn run(self, dir: &Path, json: bool) -> anyhow::Result<ExitCode> {
+        let topology = self.place.topology()?;
+        let first = topology.sites.first().map(|site| site.name.clone());
+        let far = topology
+            .pairs
+            .iter()
+            .any(|pair| pair.rtt_ns > failover::NEAR_RTT_MAX_NS);
+        let options = FailoverOptions {
+            site: self.site.or(first).unwrap_or_default(),
+            repeats: self.repeats,
+            lab: LabOptions {
+                topology,
+                shards: self.shards,
+                launch: Launch::serve(std::env::current_exe().context("find this program")?),
+                extra_settings: String::new(),
+            },
+        };
+        let mut name = dir.file_name().unwrap_or_default().to_owned();
+        name.push(format!("-failover-{}", std::process::id()));
+        let dir = dir.with_file_name(name);
+        let mut losses = Vec::new();
+        let measured = failover::measure(&dir, &options, &mut |loss| {
+            let at = losses.len() + 1;
+            let worst = loss.acknowledged_ns.iter().max().copied().unwrap_or(0);
+            eprintln!("loss {at} of {}: {} ms", options.repeats, ms(worst));
+            losses.push(loss.clone());
+        });
+        measured.with_context(|| format!("measure; what the nodes say is in {}", dir.display()))?;
+        fs::remove_dir_all(&dir).with_context(|| format!("remove {}", dir.display()))?;
+        let aim_ns = if far {
+            failover::FAR_AIM_NS
+        } else {
+            failover::NEAR_AIM_NS
+        };
+        let all = losses.iter().flat_map(|loss| &loss.acknowledged_ns);
+        let within_aim = all.copied().max().unwrap_or(0) <= aim_ns;
+        let report = FailoverReport {
+            site: options.site,
+            aim_ns,
+            within_aim,
+            losses,
+        };
+        if json {
+            output::json(&report)?;
+        } else {
+            report.print()?;
+        }
+        Ok(if within_aim {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
+    }
+}
+
+impl FailoverReport {
+    fn print(&self) -> anyhow::Result<()> {
+        let head = ["shards led by", "payments", "min ms", "p50 ms", "p90 ms", "max ms"];
+        let mut table = Table::new("<>>>>>", &head);
+        for (name, there) in [("the lost site", true), ("the others", false)] {
+            let mut seen: Vec<u64> = self
+                .losses
+                .iter()
+                .flat_map(|loss| loss.led_there.iter().zip(&loss.acknowledged_ns))
+                .filter(|&(&led, _)| led == there)
+                .map(|(_, &ns)| ns)
+                .collect();
+            seen.sort_unstable();
+            table.row(vec![
+                name.to_owned(),
+                seen.len().to_string(),
+                ms(measure::quantile(&seen, 0)),
+                ms(measure::quantile(&seen, 50)),
+                ms(measure::quantile(&seen, 90)),
+                ms(measure::quantile(&seen, 100)),
+            ]);
+        }
+        let mut out = std::io::stdout().lock();
+        writeln!(
+            out,
+            "Site {} lost {} times, to the next acknowledged urgent payment of each shard:",
+            self.site,
+            self.losses.len()
+        )?;
+        table.print(&mut out)?;
+        let met = if self.within_aim { "met" } else { "MISSED" };
+        writeln!(out, "Promised: {} ms, {met}", ms(self.aim_ns))?;
+        Ok(())
     }
 }
 

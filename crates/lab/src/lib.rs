@@ -10,6 +10,7 @@
 
 pub mod clock;
 pub mod control;
+pub mod failover;
 pub mod lab;
 pub mod measure;
 pub mod process;

@@ -96,8 +96,9 @@ fn measure(asked_rtt_ns: Option<u64>) -> io::Result<Seen> {
     })
 }
 
-/// The smallest that so many percent do not exceed.
-fn quantile(sorted: &[u64], percent: usize) -> u64 {
+/// The smallest that so many percent do not exceed; 0 of none.
+#[must_use]
+pub fn quantile(sorted: &[u64], percent: usize) -> u64 {
     let place = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
     sorted.get(place).copied().unwrap_or(0)
 }
