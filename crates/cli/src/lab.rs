@@ -217,6 +217,10 @@ struct Failover {
     /// How often
     #[arg(long, default_value_t = 20)]
     repeats: usize,
+    /// Between the site's return and its next loss: within 10 s of the last loss a broken connection is not believed again,
+    /// only silence is
+    #[arg(long, default_value_t = 10)]
+    pause_seconds: u64,
     /// How many shards
     #[arg(long, default_value_t = 4)]
     shards: u16,
@@ -401,6 +405,7 @@ impl Failover {
         let options = FailoverOptions {
             site: self.site.or(first).unwrap_or_default(),
             repeats: self.repeats,
+            pause: Duration::from_secs(self.pause_seconds),
             lab: LabOptions {
                 topology,
                 shards: self.shards,
@@ -448,7 +453,14 @@ impl Failover {
 
 impl FailoverReport {
     fn print(&self) -> anyhow::Result<()> {
-        let head = ["shards led by", "payments", "min ms", "p50 ms", "p90 ms", "max ms"];
+        let head = [
+            "shards led by",
+            "payments",
+            "min ms",
+            "p50 ms",
+            "p90 ms",
+            "max ms",
+        ];
         let mut table = Table::new("<>>>>>", &head);
         for (name, there) in [("the lost site", true), ("the others", false)] {
             let mut seen: Vec<u64> = self

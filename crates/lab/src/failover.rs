@@ -41,6 +41,8 @@ pub struct FailoverOptions {
     pub site: String,
     /// How often.
     pub repeats: usize,
+    /// Between the site's return and its next loss.
+    pub pause: Duration,
 }
 
 /// One loss.
@@ -82,7 +84,11 @@ pub fn measure(
     show: &mut dyn FnMut(&Loss),
 ) -> Result<(), FailoverError> {
     let mut lab = Lab::up(dir, &options.lab)?;
-    let site = lab.definition().sites.iter().position(|site| *site == options.site);
+    let site = lab
+        .definition()
+        .sites
+        .iter()
+        .position(|site| *site == options.site);
     let site = site
         .and_then(|site| u16::try_from(site).ok())
         .ok_or_else(|| FailoverError::Site(options.site.clone()))?;
@@ -104,6 +110,9 @@ pub fn measure(
     lab.wait_until_ready(LIMIT)?;
     let mut cluster = Cluster::found(&lab, &all, &left, options.lab.shards)?;
     for repeat in 0..options.repeats {
+        if repeat > 0 {
+            std::thread::sleep(options.pause);
+        }
         cluster.wait_for_leaders(&lab)?;
         show(&cluster.lose(&mut lab, &options.site, repeat)?);
         lab.restart(&options.site)?;
@@ -144,15 +153,32 @@ impl Cluster {
                 .write(&certificate, &key)?;
         }
         let operator = lab.operator();
-        let client = Client::new(left, &operator.certificate, &operator.key, &operator.ca, LIMIT)?;
-        let mut cluster = Self { dir, nodes: nodes.to_vec(), participants, operator: client };
+        let client = Client::new(
+            left,
+            &operator.certificate,
+            &operator.key,
+            &operator.ca,
+            LIMIT,
+        )?;
+        let mut cluster = Self {
+            dir,
+            nodes: nodes.to_vec(),
+            participants,
+            operator: client,
+        };
         let ask = Ask {
             content_type: "application/toml",
-            ..Ask::post("/v1/admin/participants", settings(&cluster.participants), Retry::Always)
+            ..Ask::post(
+                "/v1/admin/participants",
+                settings(&cluster.participants),
+                Retry::Always,
+            )
         };
         cluster.operator.json::<Value>(&ask)?;
         let date = json!({ "date": BUSINESS_DATE }).to_string();
-        cluster.operator.json::<Value>(&Ask::post("/v1/admin/day/open", date, Retry::Always))?;
+        cluster
+            .operator
+            .json::<Value>(&Ask::post("/v1/admin/day/open", date, Retry::Always))?;
         Ok(cluster)
     }
 
@@ -229,7 +255,10 @@ impl Cluster {
                 .map_err(|_| FailoverError::Unexpected("a payer panicked".to_owned()))?;
             acknowledged_ns.push(paid?);
         }
-        Ok(Loss { led_there, acknowledged_ns })
+        Ok(Loss {
+            led_there,
+            acknowledged_ns,
+        })
     }
 
     /// The participant of a shard; it asks another node first than its neighbours and than last time.
@@ -260,12 +289,18 @@ impl Payer {
         let id = format!("{when}{repeat}-{shard}");
         let ask = Ask {
             content_type: "application/xml",
-            ..Ask::post("/v1/messages", urgent(&id, self.from, self.to), Retry::Always)
+            ..Ask::post(
+                "/v1/messages",
+                urgent(&id, self.from, self.to),
+                Retry::Always,
+            )
         };
         let answer: Value = self.client.json(&ask)?;
         match answer["status"].as_str() {
             Some("taken" | "repeat") => Ok(()),
-            _ => Err(FailoverError::Unexpected(format!("payment {id} was answered {answer}"))),
+            _ => Err(FailoverError::Unexpected(format!(
+                "payment {id} was answered {answer}"
+            ))),
         }
     }
 }
@@ -281,7 +316,10 @@ fn files(cluster: &Path, bic: Bic) -> [PathBuf; 2] {
 }
 
 fn settings(participants: &[Bic]) -> String {
-    let mut text = format!("business_date = \"{BUSINESS_DATE}\"\nshards = {}\n", participants.len());
+    let mut text = format!(
+        "business_date = \"{BUSINESS_DATE}\"\nshards = {}\n",
+        participants.len()
+    );
     for (shard, bic) in participants.iter().enumerate() {
         write!(
             text,

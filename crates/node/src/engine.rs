@@ -47,7 +47,15 @@ pub struct EngineOptions {
     pub clock: Clock,
     /// A snapshot of a shard is taken once this many bytes were applied since its last one.
     pub snapshot_after_bytes: u64,
+    /// How long a leader may be silent before another is elected, in nanoseconds; the same on all nodes. Ten round trips at
+    /// least, and ten times the slowest fsync.
+    pub election_ns: u64,
 }
+
+/// A second: ten round trips of 100 ms, and ten times the slowest fsync that was seen on a shared disk.
+pub const ELECTION_NS: u64 = 1_000_000_000;
+/// Beats of the replicas' clock in that time; there is a heartbeat every second one.
+pub(crate) const ELECTION_TICKS: usize = 20;
 
 impl EngineOptions {
     /// The usual settings: a snapshot per 256 MiB of log, so that a restart replays a few seconds' work at most.
@@ -55,6 +63,7 @@ impl EngineOptions {
     pub fn usual() -> Self {
         Self {
             snapshot_after_bytes: 256 << 20,
+            election_ns: ELECTION_NS,
             ..Self::default()
         }
     }

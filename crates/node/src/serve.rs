@@ -208,6 +208,7 @@ fn open(
         log: config.log.clone(),
         packages: config.packages.clone(),
         snapshot_after_bytes: config.snapshot_after_bytes,
+        election_ns: config.election_ns,
         ..EngineOptions::usual()
     };
     let link_options = LinkOptions {

@@ -60,6 +60,12 @@ pub enum Event {
         /// The peer.
         peer: MemberId,
     },
+    /// Signs are that this leader's process is gone: a follower stops holding to it and stands for election once its turn
+    /// comes, unless the leader is heard before. Only waiting is shortened; votes and logs decide as ever.
+    LeaderLost {
+        /// The leader.
+        leader: MemberId,
+    },
     /// A snapshot of the applied state is durable: it may be sent to peers, and the log before it may go.
     SnapshotTaken(SnapshotMark),
     /// The transfer of a snapshot to a peer ended. Without this the peer would stay paused.

@@ -33,9 +33,13 @@ pub struct ReplicaConfig {
     pub member: MemberId,
     /// Ticks between heartbeats.
     pub heartbeat_ticks: usize,
-    /// Ticks without a leader before an election. Must differ between the members of a group: it takes the place of a
-    /// random number, so that a run can be repeated exactly.
+    /// For so many ticks after a leader was last heard no other gets this member's vote, and a leader that hears no
+    /// quorum steps down. Must be the same for all members of a group: where one still holds to a lost leader when
+    /// another asks for its vote, that other waits for its whole turn once more.
     pub election_ticks: usize,
+    /// Ticks without a leader before this member stands for election: `election_ticks` at least. Must differ between the
+    /// members of a group: it takes the place of a random number, so that a run can be repeated exactly.
+    pub campaign_ticks: usize,
     /// Below 0 for a witness, which must not lead while a data node can.
     pub priority: i64,
     /// Most bytes of entries in one write and in one message. Without it single writes grew to 128 MiB and the pipeline
@@ -62,6 +66,7 @@ impl ReplicaConfig {
             member,
             heartbeat_ticks: 2,
             election_ticks: 20,
+            campaign_ticks: 20,
             priority: 0,
             ready_max_bytes: 1 << 20,
             in_flight_max_messages: 4096,
@@ -335,8 +340,8 @@ impl Replica {
             heartbeat_tick: config.heartbeat_ticks,
             election_tick: config.election_ticks,
             // A range of one: the engine's only random number becomes a constant.
-            min_election_tick: config.election_ticks,
-            max_election_tick: config.election_ticks + 1,
+            min_election_tick: config.campaign_ticks,
+            max_election_tick: config.campaign_ticks + 1,
             max_size_per_msg: config.ready_max_bytes,
             max_inflight_msgs: config.in_flight_max_messages,
             check_quorum: true,
@@ -394,6 +399,7 @@ impl Replica {
             Event::Applied { index } => self.applied(index),
             Event::Message(message) => self.message(message, &mut actions),
             Event::Unreachable { peer } => self.node.report_unreachable(peer.get()),
+            Event::LeaderLost { leader } => self.leader_lost(leader),
             Event::SnapshotTaken(mark) => {
                 assert!(
                     mark.position.index <= self.delivered_index,
@@ -469,6 +475,15 @@ impl Replica {
             self.node
                 .campaign()
                 .expect("a group of one may always elect itself");
+        }
+    }
+
+    /// Not heard for as long as it may be silent: what is left is this member's turn to stand, and the leader's next word
+    /// undoes it.
+    fn leader_lost(&mut self, leader: MemberId) {
+        if self.role == Role::Follower && self.leader == Some(leader) {
+            let silent = &mut self.node.raft.election_elapsed;
+            *silent = (*silent).max(self.config.election_ticks);
         }
     }
 

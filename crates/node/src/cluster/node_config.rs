@@ -11,6 +11,7 @@ use toml::Spanned;
 use super::definition::{Definition, Node, check_address};
 use super::pki::TlsFiles;
 use super::{ConfigError, line_of};
+use crate::engine::ELECTION_NS;
 use crate::links::{LinkLimits, PeerAddress};
 
 const MIB: u64 = 1 << 20;
@@ -40,6 +41,8 @@ pub struct NodeConfig {
     pub packages: PackageOptions,
     /// A snapshot of a shard is taken once this many bytes were applied since its last one.
     pub snapshot_after_bytes: u64,
+    /// How long a leader may be silent before another is elected, in nanoseconds.
+    pub election_ns: u64,
     /// Its connections to other nodes.
     pub links: LinkLimits,
     /// The other nodes and where it dials them.
@@ -110,6 +113,7 @@ struct FilePackages {
 #[serde(deny_unknown_fields)]
 struct FileLimits {
     snapshot_after_mib: Option<Spanned<u64>>,
+    election_ms: Option<Spanned<u64>>,
     bulk_queue_mib: Option<Spanned<u64>>,
     urgent_queue_mib: Option<Spanned<u64>>,
     inbound_mib: Option<Spanned<u64>>,
@@ -223,6 +227,7 @@ impl NodeConfig {
                 1,
                 SIZE_MAX_MIB,
             )?,
+            election_ns: election_ns(file.limits.election_ms.as_ref())?,
             links: link_limits(&file.limits)?,
             peers,
             peer_listen: peer_listen.unwrap_or_else(|| node.peer_address.clone()),
@@ -289,6 +294,28 @@ fn package_options(file: &FilePackages) -> Result<PackageOptions, Fault> {
         )?,
         ..usual
     })
+}
+
+/// Below this a slow fsync or a busy machine costs a leader its lead.
+const ELECTION_MIN_MS: u64 = 200;
+/// Above this nobody would call it automatic.
+const ELECTION_MAX_MS: u64 = 60_000;
+
+fn election_ns(setting: Option<&Spanned<u64>>) -> Result<u64, Fault> {
+    let Some(setting) = setting else {
+        return Ok(ELECTION_NS);
+    };
+    let ms = *setting.get_ref();
+    if (ELECTION_MIN_MS..=ELECTION_MAX_MS).contains(&ms) {
+        Ok(ms * 1_000_000)
+    } else {
+        Err((
+            setting.span().start,
+            format!(
+                "election_ms is {ms}; give {ELECTION_MIN_MS} to {ELECTION_MAX_MS}, ten round trips between sites at least"
+            ),
+        ))
+    }
 }
 
 fn link_limits(file: &FileLimits) -> Result<LinkLimits, Fault> {

@@ -287,20 +287,26 @@ fn a_nodes_settings_are_read_and_checked() {
     assert_eq!(usual.tls.key, dir.path().join("k"));
     assert_eq!(usual.snapshot_after_bytes, 256 << 20);
     assert_eq!(usual.http_listen, None);
+    assert_eq!(usual.election_ns, 1_000_000_000);
     let changed = read(&node_text(
-        "[log]\nsegment_mib = 8\n[limits]\nbulk_queue_mib = 128\nsocket_buffer_mib = 32\n\
+        "[log]\nsegment_mib = 8\n[limits]\nbulk_queue_mib = 128\nsocket_buffer_mib = 32\nelection_ms = 1500\n\
          [listen]\npeer = \"127.0.0.1:9\"\n[peer_address]\nA2 = \"127.0.0.1:8\"\n",
     ))
     .unwrap();
     assert_eq!(changed.log.segment_bytes, 8 << 20);
     assert_eq!(changed.links.bulk_queue_bytes, 128 << 20);
     assert_eq!(changed.links.socket_buffer_bytes, Some(32 << 20));
+    assert_eq!(changed.election_ns, 1_500_000_000);
     assert_eq!(changed.peer_listen, "127.0.0.1:9");
     assert_eq!(changed.peers[0].address, "127.0.0.1:8");
     for (text, expected) in [
         (
             node_text("[limits]\nbulk_queue_mib = 1\n"),
             "line 10: bulk_queue_mib is 1; give 13",
+        ),
+        (
+            node_text("[limits]\nelection_ms = 100\n"),
+            "line 10: election_ms is 100; give 200 to 60000",
         ),
         (
             node_text("[log]\nsegment_mib = 0\n"),

@@ -24,8 +24,8 @@ use super::recover::Recovered;
 use super::shared::{ShardState, Shared};
 use super::snapshotter::{SnapshotTask, Snapshotter};
 use super::{
-    EngineError, EngineOptions, Held, Inlet, ProposeError, Replier, Request, log_writer,
-    package_writer,
+    ELECTION_TICKS, EngineError, EngineOptions, Held, Inlet, ProposeError, Replier, Request,
+    log_writer, package_writer,
 };
 use pump::Link;
 use route::{Origin, Pending, Reader};
@@ -98,9 +98,6 @@ const PACKAGES_WAITING_MAX: usize = 4096;
 /// The longest the core sleeps: timers are due no later than this after their time.
 const IDLE_WAIT: Duration = Duration::from_millis(20);
 
-/// A beat of the replicas' clock. Elections take 20 and more of them.
-const TICK_NS: u64 = 50_000_000;
-
 pub(crate) type Started = (Vec<JoinHandle<()>>, Sender<CoreEvent>, Arc<Shared>);
 
 /// Starts the core and its helpers' threads.
@@ -156,6 +153,8 @@ pub(crate) fn start(
         forwarded: BTreeMap::new(),
         reads: BTreeMap::new(),
         forwarded_reads: BTreeMap::new(),
+        gone: BTreeMap::new(),
+        tick_ns: (options.election_ns / ELECTION_TICKS as u64).max(1),
         next_tick: shared.clock.now(),
         shared: shared.clone(),
         log: log_tasks,
@@ -219,6 +218,8 @@ struct Shard {
     preference: Vec<MemberId>,
     /// No hand-over is tried before this time.
     hand_over_after: Timestamp,
+    /// No leader is given up on the connection's word before this time.
+    give_up_after: Timestamp,
 }
 
 impl Shard {
@@ -240,6 +241,7 @@ impl Shard {
             fetch: None,
             preference: group.preference(id),
             hand_over_after: Timestamp::ZERO,
+            give_up_after: Timestamp::ZERO,
         }
     }
 
@@ -259,6 +261,10 @@ struct Core {
     reads: BTreeMap<Correlation, Reader>,
     /// Reads that a leader on another node was asked about, until when.
     forwarded_reads: BTreeMap<u64, (MemberId, Reader, Timestamp)>,
+    /// Members that could be reached and cannot be any more, since when.
+    gone: BTreeMap<MemberId, Timestamp>,
+    /// A beat of the replicas' clock.
+    tick_ns: u64,
     next_tick: Timestamp,
     shared: Arc<Shared>,
     log: Sender<LogTask>,
@@ -305,7 +311,7 @@ impl Core {
                 },
                 recv(urgent) -> request => if let Ok(request) = request { self.take(request) },
                 recv(bulk_now) -> request => if let Ok(request) = request { self.take(request) },
-                default(IDLE_WAIT) => {}
+                default(self.idle_wait()) => {}
             }
             let mut stopping = false;
             for event in events.try_iter().take(TURN_MAX_EVENTS) {
@@ -359,6 +365,7 @@ impl Core {
             }
             CoreEvent::PeerUp(member) => {
                 self.up.insert(member);
+                self.gone.remove(&member);
             }
             CoreEvent::PeerDown(member) => self.peer_down(member),
             CoreEvent::SnapshotFetched(shard, mark, ledger) => {
@@ -386,6 +393,12 @@ impl Core {
         }
     }
 
+    /// How long to sleep when there is nothing to do.
+    fn idle_wait(&self) -> Duration {
+        let now = self.shared.clock.now();
+        Duration::from_nanos(self.next_tick.ns().saturating_sub(now.ns())).min(IDLE_WAIT)
+    }
+
     /// One beat of the replicas' clock, when it is due.
     fn tick(&mut self) {
         let now = self.shared.clock.now();
@@ -393,8 +406,14 @@ impl Core {
             return;
         }
         // Beats that were missed are not made up for: a node that stood still must not rush into an election.
-        self.next_tick = now.plus_ns(TICK_NS);
+        let on_time = self.next_tick.plus_ns(self.tick_ns);
+        self.next_tick = if on_time > now {
+            on_time
+        } else {
+            now.plus_ns(self.tick_ns)
+        };
         for at in 0..self.shards.len() {
+            self.give_up_leader(at, now);
             self.step(at, Event::Tick);
             self.hand_over(at, now);
             self.tell_witnesses(at);
@@ -473,7 +492,7 @@ impl Core {
                     }
                     Action::BecameLeader { .. } => self.became_leader(at),
                     Action::LostLeadership { .. } => self.shards[at].tick_in_flight = false,
-                    Action::LeaderChanged { .. } => self.unpark(at),
+                    Action::LeaderChanged { leader } => self.leader_changed(at, leader),
                 }
             }
         }

@@ -89,9 +89,10 @@ impl Group {
     }
 
     /// Ticks without a leader before this node stands for election: different for every member of a shard's group, lowest
-    /// for the one that should lead, so that elections do not collide.
+    /// for the one that should lead, so that elections do not collide. All are above `election_ticks`, for which every
+    /// member holds to a leader that it heard.
     #[must_use]
-    pub fn election_ticks(&self, shard: ShardId, base_ticks: usize) -> usize {
+    pub fn campaign_ticks(&self, shard: ShardId, election_ticks: usize) -> usize {
         let order = self.preference(shard);
         let witnesses = self
             .members
@@ -103,12 +104,14 @@ impl Group {
             .chain(witnesses)
             .position(|id| id == self.me)
             .unwrap_or(0);
-        base_ticks + rank * ELECTION_SPREAD_TICKS
+        election_ticks + CAMPAIGN_AFTER_TICKS + rank * CAMPAIGN_SPREAD_TICKS
     }
 }
 
+/// The first to stand asks for votes when the others have let the leader go: they may have heard one heartbeat more.
+const CAMPAIGN_AFTER_TICKS: usize = 2;
 /// Ticks between one member's election and the next one's: a round trip over regions and a bit.
-const ELECTION_SPREAD_TICKS: usize = 4;
+const CAMPAIGN_SPREAD_TICKS: usize = 4;
 
 #[cfg(test)]
 mod tests {
@@ -162,10 +165,11 @@ mod tests {
                         me: member.id,
                         ..group.clone()
                     }
-                    .election_ticks(shard, 20)
+                    .campaign_ticks(shard, 20)
                 })
                 .collect();
             assert_eq!(ticks.last(), ticks.iter().max());
+            assert!(ticks.iter().all(|&ticks| ticks > 20), "{ticks:?}");
             ticks.sort_unstable();
             ticks.dedup();
             assert_eq!(ticks.len(), group.members.len());

@@ -12,7 +12,7 @@ use clearspan_storage::{
 
 use super::group::Group;
 use super::shared::ShardState;
-use super::{EngineError, EngineOptions};
+use super::{ELECTION_TICKS, EngineError, EngineOptions};
 
 /// All that a start needs.
 pub(crate) struct Recovered {
@@ -229,8 +229,9 @@ fn open_shard(
         founders: founders(group),
     };
     let mut config = ReplicaConfig::new(id, group.me);
-    config.election_ticks =
-        group.election_ticks(clearspan_ledger::ShardId::new(shard), config.election_ticks);
+    config.election_ticks = ELECTION_TICKS;
+    config.campaign_ticks =
+        group.campaign_ticks(clearspan_ledger::ShardId::new(shard), ELECTION_TICKS);
     if group.is_witness() {
         config.priority = WITNESS_PRIORITY;
     }

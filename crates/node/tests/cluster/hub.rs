@@ -12,6 +12,8 @@ struct State {
     inlets: BTreeMap<MemberId, Inlet>,
     /// Directed pairs between which nothing passes.
     cut: BTreeSet<(MemberId, MemberId)>,
+    /// Directed pairs between which everything is lost.
+    silent: BTreeSet<(MemberId, MemberId)>,
 }
 
 /// The wires between the nodes.
@@ -53,9 +55,15 @@ impl Hub {
         }
     }
 
+    /// Nothing passes from one to the other any more, and nobody is told.
+    pub(crate) fn silence(&self, from: MemberId, to: MemberId) {
+        self.0.lock().unwrap().silent.insert((from, to));
+    }
+
     /// Everything passes again.
     pub(crate) fn heal(&self) {
         let mut state = self.0.lock().unwrap();
+        state.silent.clear();
         for (from, to) in std::mem::take(&mut state.cut) {
             if let Some(inlet) = state.inlets.get(&from) {
                 inlet.up(to);
@@ -74,6 +82,9 @@ impl Peers for Port {
         let state = self.hub.0.lock().unwrap();
         if state.cut.contains(&(self.me, to)) {
             return false;
+        }
+        if state.silent.contains(&(self.me, to)) {
+            return true;
         }
         match state.inlets.get(&to) {
             Some(inlet) => {

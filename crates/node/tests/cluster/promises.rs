@@ -237,6 +237,30 @@ fn all_nodes_lost_at_once_come_back_with_everything_acknowledged() {
     }
 }
 
+#[test]
+fn a_command_on_its_way_to_a_leader_that_fell_silent_is_taken_by_the_next_one() {
+    let mut cluster = Cluster::new(&[1, 1, 1], false);
+    cluster.start_all();
+    cluster.found(0, 8);
+    let silent = leader_of(&cluster, ShardId::new(0), 1);
+    let through = (silent + 1) % 3;
+    for other in (0..3).filter(|&other| other != silent) {
+        let (a, b) = (cluster.members[silent].id, cluster.members[other].id);
+        cluster.hub.silence(a, b);
+        cluster.hub.silence(b, a);
+    }
+    let payment = Payment {
+        number: 7,
+        from: 0,
+        to: 1,
+        minor: 500,
+    };
+    cluster.pay(through, &payment).unwrap();
+    cluster.hub.heal();
+    cluster.all_agree();
+    assert_eq!(cluster.balance(silent, 0), 100_000_000 - 500);
+}
+
 /// The node that leads a shard, as any running node sees it.
 fn leader_of(cluster: &Cluster, shard: ShardId, through: usize) -> usize {
     let mut found = None;

@@ -43,7 +43,7 @@ struct Node {
 impl Node {
     fn new(number: u64, voters: u64) -> Self {
         let mut config = ReplicaConfig::new(SHARD, member(number));
-        config.election_ticks = 20 + usize::try_from(number).unwrap();
+        config.campaign_ticks = 20 + usize::try_from(number).unwrap();
         let founders = Membership::of_voters((1..=voters).map(member).collect());
         let recovered = Recovered {
             founders: founders.clone(),
@@ -798,11 +798,65 @@ fn a_snapshot_ahead_of_the_log_replaces_it_at_start() {
     let recovered = Recovered::read(&mut log, SHARD, Some(mark), founders).unwrap();
     assert_eq!((recovered.base, recovered.entries.len()), (position, 0));
     let mut config = ReplicaConfig::new(SHARD, member(1));
-    config.election_ticks = 30;
+    config.campaign_ticks = 30;
     let replica = Replica::new(config, recovered).unwrap();
     assert_eq!(replica.status().applied_index, 40);
     log.crash();
     assert_eq!(log.shard(SHARD).unwrap().base, position);
+}
+
+#[test]
+fn the_first_turn_after_a_lost_leader_elects_one() {
+    let mut group = Group::new(3);
+    // The last to stand lets go of the leader no later than the others.
+    group.tick(60);
+    assert_eq!(group.leader(), 1);
+    group.cut.push(1);
+    let turn = group.node(2).config.campaign_ticks;
+    group.tick(turn + 1);
+    assert_eq!(group.node(2).replica.status().role, Role::Leader);
+}
+
+#[test]
+fn a_leader_that_is_given_up_is_replaced_at_the_next_turn_unless_it_is_heard() {
+    let mut group = Group::new(3);
+    group.tick(60);
+    let leader = member(group.leader());
+    assert_eq!(leader, member(1));
+    let term = group.node(1).replica.status().term;
+    let give_up = |group: &mut Group| {
+        for follower in [2, 3] {
+            group.node(follower).step(Event::LeaderLost { leader });
+        }
+    };
+    // It is there: its next heartbeat comes before anybody's turn.
+    give_up(&mut group);
+    group.tick(60);
+    assert_eq!(
+        (group.leader(), group.node(1).replica.status().term),
+        (1, term)
+    );
+    // One alone that gives it up gets no votes, and goes back to it.
+    group.node(3).step(Event::LeaderLost { leader });
+    group.node(3).step(Event::Tick);
+    group.node(3).step(Event::Tick);
+    group.node(3).step(Event::Tick);
+    group.deliver();
+    group.tick(60);
+    assert_eq!(
+        (group.leader(), group.node(1).replica.status().term),
+        (1, term)
+    );
+    assert_eq!(group.node(3).replica.status().leader, Some(leader));
+    // It is gone.
+    group.cut.push(1);
+    give_up(&mut group);
+    group.tick(4);
+    assert_eq!(group.leader(), 2);
+    // Who is not the leader cannot be given up.
+    group.node(3).step(Event::LeaderLost { leader });
+    group.tick(60);
+    assert_eq!(group.leader(), 2);
 }
 
 #[test]

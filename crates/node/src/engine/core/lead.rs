@@ -8,7 +8,56 @@ const HAND_OVER_INTERVAL_NS: u64 = 2_000_000_000;
 /// A target that lags by more entries than this is not handed anything yet.
 const HAND_OVER_MAX_LAG: u64 = 512;
 
+/// Beats for which a leader's broken connection may be back before the leader is given up: a new one takes a pause and four
+/// round trips, and the turns to stand for election come on top.
+const GIVE_UP_TICKS: u64 = 4;
+/// Elections on the connection's word are no closer than this: a line that comes and goes is left to heartbeats.
+const GIVE_UP_INTERVAL_NS: u64 = 10_000_000_000;
+
 impl Core {
+    /// A process that ends has its connections broken by the system, long before its silence says so. A leader that only
+    /// lost a connection is heard by its heartbeats meanwhile, which undoes this.
+    pub(super) fn give_up_leader(&mut self, at: usize, now: Timestamp) {
+        let shard = &self.shards[at];
+        if self.gone.is_empty() || now < shard.give_up_after {
+            return;
+        }
+        let Some(leader) = shard.replica.status().leader else {
+            return;
+        };
+        let patience_ns = GIVE_UP_TICKS * self.tick_ns;
+        if self
+            .gone
+            .get(&leader)
+            .is_some_and(|since| since.plus_ns(patience_ns) <= now)
+        {
+            self.shards[at].give_up_after = now.plus_ns(GIVE_UP_INTERVAL_NS);
+            self.step(at, Event::LeaderLost { leader });
+        }
+    }
+
+    /// Commands that wait for an answer of another leader go to the new one, where twice does no harm: the old one may be
+    /// gone without a word.
+    pub(super) fn leader_changed(&mut self, at: usize, leader: Option<MemberId>) {
+        let id = self.shards[at].id;
+        if let Some(leader) = leader {
+            let stranded: Vec<u64> = self
+                .forwarded
+                .iter()
+                .filter(|(_, (to, pending))| {
+                    *to != leader && pending.shard == id && pending.repeatable
+                })
+                .map(|(&number, _)| number)
+                .collect();
+            for number in stranded {
+                if let Some((_, pending)) = self.forwarded.remove(&number) {
+                    self.settle(pending, Err(ProposeError::Unknown));
+                }
+            }
+        }
+        self.unpark(at);
+    }
+
     pub(super) fn became_leader(&mut self, at: usize) {
         let now = self.shared.clock.now();
         let shard = &mut self.shards[at];

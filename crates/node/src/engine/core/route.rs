@@ -362,7 +362,9 @@ impl Core {
     }
 
     pub(super) fn peer_down(&mut self, member: MemberId) {
-        self.up.remove(&member);
+        if self.up.remove(&member) {
+            self.gone.insert(member, self.shared.clock.now());
+        }
         for at in 0..self.shards.len() {
             self.step(at, Event::Unreachable { peer: member });
             self.abandon_fetch(at, member);
