@@ -2,6 +2,7 @@
 //!
 //! Every step asks the state first, so it can be cut off anywhere and run again.
 
+use std::collections::VecDeque;
 use std::io::Read as _;
 
 use clearspan_ledger::directory::{AccountTerms, ParticipantTerms};
@@ -10,7 +11,7 @@ use clearspan_ledger::money::format_minor;
 use clearspan_ledger::stream::ItemBody;
 use clearspan_ledger::{AdminRefusal, AmountMinor, Bic, Currency, Reply, ShardId, Text};
 
-use crate::engine::{Engine, Lane, ProposeError};
+use crate::engine::{Engine, Lane, Pending, ProposeError};
 use crate::settings::{Account, Participant, Settings};
 
 /// Why settings cannot be put into force.
@@ -97,10 +98,7 @@ pub fn propose(engine: &Engine, settings: &Settings) -> Result<(), FoundingError
     for participant in &settings.participants {
         check(engine, participant)?;
     }
-    for participant in &settings.participants {
-        take_up(engine, participant)?;
-    }
-    Ok(())
+    take_up(engine, &settings.participants)
 }
 
 fn terms_of(participant: &Participant) -> ParticipantTerms {
@@ -141,43 +139,112 @@ fn check(engine: &Engine, participant: &Participant) -> Result<(), FoundingError
         .try_for_each(|account| same_credit_line(engine, participant, account))
 }
 
-fn take_up(engine: &Engine, participant: &Participant) -> Result<(), FoundingError> {
-    let bic = participant.bic;
-    if known_terms(engine, bic).is_none() {
-        execute(
-            engine,
-            COORDINATOR,
-            &Command::Admin(AdminCommand::AddParticipant(terms_of(participant))),
-            || format!("take up {bic}"),
-        )?;
-    }
-    for account in &participant.accounts {
-        let terms = AccountTerms {
-            bic,
-            currency: account.currency,
-            credit_line: account.credit_line,
-        };
-        let command = Command::Admin(AdminCommand::OpenAccount(terms));
-        let opened = execute_or(engine, &command, AdminRefusal::AccountExists, || {
-            format!("open the {} account of {bic}", account.currency)
-        })?;
-        let reference = opening_reference(participant, account.currency);
-        if account.opening_balance.minor() > 0
-            && (opened || was_cut_off(engine, participant, account.currency, reference))
-        {
-            let command = Command::Admin(AdminCommand::Fund {
-                reference,
-                bic,
+/// One thing asked of the coordinator.
+struct Ask {
+    command: AdminCommand,
+    /// The refusal that says that it had been done before: no fault.
+    harmless: Option<AdminRefusal>,
+    what: String,
+}
+
+/// Takes up what is new, in three steps: participants, their accounts, opening balances. Within a step many are on their
+/// way at once, since they do not rest on one another, so a thousand participants cost some round trips and not thousands.
+fn take_up(engine: &Engine, participants: &[Participant]) -> Result<(), FoundingError> {
+    let unknown = participants
+        .iter()
+        .filter(|participant| known_terms(engine, participant.bic).is_none());
+    ask_all(
+        engine,
+        unknown.map(|participant| Ask {
+            command: AdminCommand::AddParticipant(terms_of(participant)),
+            harmless: None,
+            what: format!("take up {}", participant.bic),
+        }),
+    )?;
+    let accounts = || {
+        participants.iter().flat_map(|participant| {
+            participant
+                .accounts
+                .iter()
+                .map(move |account| (participant, account))
+        })
+    };
+    let opened = ask_all(
+        engine,
+        accounts().map(|(participant, account)| Ask {
+            command: AdminCommand::OpenAccount(AccountTerms {
+                bic: participant.bic,
+                currency: account.currency,
+                credit_line: account.credit_line,
+            }),
+            harmless: Some(AdminRefusal::AccountExists),
+            what: format!(
+                "open the {} account of {}",
+                account.currency, participant.bic
+            ),
+        }),
+    )?;
+    let unfunded = accounts()
+        .zip(opened)
+        .filter(|&((participant, account), opened)| {
+            account.opening_balance.minor() > 0
+                && (opened
+                    || was_cut_off(
+                        engine,
+                        participant,
+                        account.currency,
+                        opening_reference(participant, account.currency),
+                    ))
+        });
+    ask_all(
+        engine,
+        unfunded.map(|((participant, account), _)| Ask {
+            command: AdminCommand::Fund {
+                reference: opening_reference(participant, account.currency),
+                bic: participant.bic,
                 currency: account.currency,
                 amount: account.opening_balance,
-            });
-            execute_or(engine, &command, AdminRefusal::ReferenceUsed, || {
-                format!("fund the {} account of {bic}", account.currency)
-            })?;
-        }
-    }
+            },
+            harmless: Some(AdminRefusal::ReferenceUsed),
+            what: format!(
+                "fund the {} account of {}",
+                account.currency, participant.bic
+            ),
+        }),
+    )?;
     Ok(())
 }
+
+/// Asks the coordinator for all of them, [`ASKED_AT_ONCE`] on their way; whether each was done, rather than done before.
+fn ask_all(engine: &Engine, asks: impl Iterator<Item = Ask>) -> Result<Vec<bool>, FoundingError> {
+    let mut done = Vec::new();
+    let mut asked = VecDeque::new();
+    let end = |(pending, harmless, what): (Pending, Option<AdminRefusal>, String)| match pending
+        .wait()?
+        .reply
+    {
+        Reply::Refused(refusal) if Some(&refusal) == harmless.as_ref() => Ok(false),
+        Reply::Refused(refusal) => Err(FoundingError::Refused { what, refusal }),
+        _ => Ok(true),
+    };
+    for ask in asks {
+        if asked.len() == ASKED_AT_ONCE
+            && let Some(first) = asked.pop_front()
+        {
+            done.push(end(first)?);
+        }
+        let command = Command::Admin(ask.command);
+        let pending = engine.propose_when_room(COORDINATOR, &command, Lane::Bulk)?;
+        asked.push_back((pending, ask.harmless, ask.what));
+    }
+    for rest in asked {
+        done.push(end(rest)?);
+    }
+    Ok(done)
+}
+
+/// Some bulk beside what else the cluster does; a thousand accounts over a round trip of 100 ms take a second or two.
+const ASKED_AT_ONCE: usize = 64;
 
 /// A credit line is agreed when the account is opened: another one in the settings would be passed over in silence.
 fn same_credit_line(
@@ -254,20 +321,6 @@ fn execute(
             refusal,
         }),
         _ => Ok(()),
-    }
-}
-
-/// Whether it was done; a refusal that says that it had been done before is no fault.
-fn execute_or(
-    engine: &Engine,
-    command: &Command,
-    harmless: AdminRefusal,
-    what: impl Fn() -> String,
-) -> Result<bool, FoundingError> {
-    match execute(engine, COORDINATOR, command, what) {
-        Ok(()) => Ok(true),
-        Err(FoundingError::Refused { refusal, .. }) if refusal == harmless => Ok(false),
-        Err(other) => Err(other),
     }
 }
 
