@@ -268,7 +268,11 @@ fn lock(layout: &Layout) -> Result<File, DataDirError> {
         .write(true)
         .open(&path)
         .map_err(io_error("open", &path))?;
-    match file.try_lock() {
+    let locked = patiently(
+        || file.try_lock(),
+        |tried| matches!(tried, Err(TryLockError::WouldBlock)),
+    );
+    match locked {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
             let mut process = String::new();
@@ -292,6 +296,23 @@ fn lock(layout: &Layout) -> Result<File, DataDirError> {
     written.map_err(io_error("write", &path))?;
     Ok(file)
 }
+
+/// Tries to lock for a while: a process that was just killed keeps its locks until the system has buried it, and a process
+/// that is just being started holds a copy of its parent's until it runs its own program.
+pub(crate) fn patiently<T>(mut attempt: impl FnMut() -> T, held: impl Fn(&T) -> bool) -> T {
+    for _ in 1..LOCK_TRIES {
+        let tried = attempt();
+        if !held(&tried) {
+            return tried;
+        }
+        std::thread::sleep(LOCK_RETRY);
+    }
+    attempt()
+}
+
+/// Two seconds: long for a process that ends, short for a person who started a second one by mistake.
+const LOCK_TRIES: u32 = 200;
+const LOCK_RETRY: std::time::Duration = std::time::Duration::from_millis(10);
 
 fn encode(identity: Identity) -> String {
     let mut text = format!(
@@ -381,6 +402,18 @@ mod tests {
         );
         drop(held);
         DataDir::open(layout).unwrap();
+    }
+
+    #[test]
+    fn a_lock_that_goes_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::under(dir.path());
+        let held = DataDir::create(layout.clone(), identity()).unwrap();
+        std::thread::scope(|scope| {
+            let opener = scope.spawn(|| DataDir::open(layout.clone()));
+            drop(held);
+            opener.join().unwrap().unwrap();
+        });
     }
 
     #[test]

@@ -23,7 +23,7 @@ use protobuf::well_known_types::BytesValue;
 use raft_engine::{Command, Config, Engine, LogBatch, MessageExt, ReadableSize, RecoveryMode};
 
 use crate::crash_point::crash_point;
-use crate::data_dir::{DataDir, NodeId};
+use crate::data_dir::{DataDir, NodeId, patiently};
 use crate::free_space::{FreeSpace, VolumeSpace};
 
 mod file_system;
@@ -39,7 +39,9 @@ use record::{ENTRY_HEADER_BYTES, StoredState};
 const STATE_KEY: &[u8] = b"state";
 /// The engine's bytes around one record and one batch, rounded up, for the free-space check.
 const RECORD_OVERHEAD_BYTES: u64 = 64 + ENTRY_HEADER_BYTES as u64;
-/// The engine finds its lock file under this name.
+/// How the engine says that its lock is held; it has no kind of error of its own for that.
+const ENGINE_LOCK_HELD: &str = "Failed to lock file";
+/// How the names of the engine's files end.
 const ENGINE_FILE_ENDINGS: [&str; 2] = ["raftlog", "rewrite"];
 
 /// Tells the engine where a record's index is: our own framing travels as one bytes field.
@@ -569,10 +571,17 @@ fn open_engine(
         }
     };
     // Damaged input can trip the engine's own assertions: that is a refusal, not a crash.
-    let files_for_engine = Arc::new(files.clone());
-    match catch_unwind(AssertUnwindSafe(|| {
-        Engine::open_with_file_system(config, files_for_engine)
-    })) {
+    let opened = patiently(
+        || {
+            let (config, files) = (config.clone(), Arc::new(files.clone()));
+            catch_unwind(AssertUnwindSafe(|| {
+                Engine::open_with_file_system(config, files)
+            }))
+        },
+        // The data directory is ours, so this is no second node.
+        |opened| matches!(opened, Ok(Err(error)) if error.to_string().contains(ENGINE_LOCK_HELD)),
+    );
+    match opened {
         Ok(Ok(engine)) => Ok(engine),
         Ok(Err(raft_engine::Error::Io(source))) => {
             Err(fatal(format!("open the log in {}", dir.display()), source))

@@ -9,6 +9,21 @@ use crate::support::{
     ONE, TWO, Volume, contents, copy_dir, data_dir, log_files, new_dir, open, open_log, read, small,
 };
 
+/// A process that is being started shares its parent's locks until it runs its own program.
+#[test]
+fn a_lock_of_the_engine_that_goes_is_waited_for() {
+    let (_dir, layout) = new_dir();
+    drop(open(&layout, small()).unwrap());
+    let lock = fs::File::open(layout.log.join("LOCK")).unwrap();
+    lock.lock().unwrap();
+    let data = data_dir(&layout);
+    std::thread::scope(|scope| {
+        let opener = scope.spawn(|| open_log(&data, small()).map(drop));
+        drop(lock);
+        opener.join().unwrap().unwrap();
+    });
+}
+
 #[test]
 fn passes_the_suite() {
     let (_dir, layout) = new_dir();

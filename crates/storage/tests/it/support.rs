@@ -4,8 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 
 use clearspan_replica::{Entry, LogError, LogStore, ShardId};
 use clearspan_storage::{
@@ -57,27 +57,19 @@ pub(crate) fn open(layout: &Layout, options: LogOptions) -> Result<Open, LogErro
     })
 }
 
-/// A child shares its parent's file locks from its fork until its exec has closed them, which is a little after its
-/// start has returned here. So nothing is locked while a child lives.
-static CHILD: RwLock<()> = RwLock::new(());
-
 pub(crate) fn data_dir(layout: &Layout) -> DataDir {
-    let _no_child = CHILD.read().unwrap_or_else(PoisonError::into_inner);
     DataDir::open(layout.clone()).unwrap()
 }
 
 pub(crate) fn open_log(data: &DataDir, options: LogOptions) -> Result<Log, LogError> {
-    let _no_child = CHILD.read().unwrap_or_else(PoisonError::into_inner);
     Log::open(data, options)
 }
 
 pub(crate) fn open_packages(data: &DataDir, options: PackageOptions) -> PackageStore {
-    let _no_child = CHILD.read().unwrap_or_else(PoisonError::into_inner);
     PackageStore::open(data, options).unwrap()
 }
 
 pub(crate) fn run(command: &mut Command) -> Output {
-    let _alone = CHILD.write().unwrap_or_else(PoisonError::into_inner);
     command.output().unwrap()
 }
 
