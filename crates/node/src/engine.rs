@@ -6,6 +6,7 @@
 
 mod apply;
 mod core;
+pub mod disk;
 pub mod group;
 mod log_writer;
 mod package_writer;
@@ -13,6 +14,7 @@ pub mod peers;
 mod recover;
 mod shared;
 mod snapshotter;
+pub mod stepped;
 #[cfg(test)]
 mod tests;
 
@@ -271,17 +273,19 @@ impl Engine {
         group: Group,
         connect: impl FnOnce(Inlet) -> Box<dyn Peers>,
     ) -> Result<Self, EngineError> {
-        let recovered = recover::open(layout, shards, &options, &group)?;
+        let disk = recover::open_disk(layout, &options, &group)?;
+        let recovered = recover::restore(disk, shards, &group)?;
         let (urgent, urgent_waiting) = bounded(URGENT_WAITING_MAX);
         let (bulk, bulk_waiting) = bounded(BULK_WAITING_MAX);
-        let (threads, events, shared) = core::start(
+        let (threads, events, shared) = core::start(core::assemble(
             recovered,
             options,
             urgent_waiting,
             bulk_waiting,
             group,
+            core::WAITING_MAX,
             connect,
-        )?;
+        ))?;
         Ok(Self {
             urgent,
             bulk,
@@ -301,7 +305,7 @@ impl Engine {
         command: &Command,
         lane: Lane,
     ) -> Result<Pending, ProposeError> {
-        let (data, repeatable) = self.encode(shard, command)?;
+        let (data, repeatable) = encode(&self.shared, shard, command)?;
         if let Some((free_bytes, needed_bytes)) = self.shared.disk_full() {
             return Err(ProposeError::DiskFull {
                 free_bytes,
@@ -322,26 +326,11 @@ impl Engine {
         command: &Command,
         lane: Lane,
     ) -> Result<Pending, ProposeError> {
-        let (data, repeatable) = self.encode(shard, command)?;
+        let (data, repeatable) = encode(&self.shared, shard, command)?;
         while self.shared.disk_full().is_some() {
             std::thread::sleep(DISK_FULL_WAIT);
         }
         self.send(shard, data, repeatable, lane)
-    }
-
-    /// The entry's bytes, and whether it may be sent again when its outcome is unknown.
-    fn encode(&self, shard: ShardId, command: &Command) -> Result<(Bytes, bool), ProposeError> {
-        let data = clearspan_codec::entry::encode(self.shared.clock.now(), command);
-        if shard.index() >= self.shared.shards.len() {
-            return Err(ProposeError::NoShard(shard.get()));
-        }
-        if data.len() > ENTRY_MAX_BYTES {
-            return Err(ProposeError::TooLarge {
-                len_bytes: data.len(),
-                max_bytes: ENTRY_MAX_BYTES,
-            });
-        }
-        Ok((data, is_repeatable(command)))
     }
 
     fn send(
@@ -514,6 +503,25 @@ impl Drop for Engine {
     }
 }
 
+/// The entry's bytes, and whether it may be sent again when its outcome is unknown.
+fn encode(
+    shared: &Shared,
+    shard: ShardId,
+    command: &Command,
+) -> Result<(Bytes, bool), ProposeError> {
+    let data = clearspan_codec::entry::encode(shared.clock.now(), command);
+    if shard.index() >= shared.shards.len() {
+        return Err(ProposeError::NoShard(shard.get()));
+    }
+    if data.len() > ENTRY_MAX_BYTES {
+        return Err(ProposeError::TooLarge {
+            len_bytes: data.len(),
+            max_bytes: ENTRY_MAX_BYTES,
+        });
+    }
+    Ok((data, is_repeatable(command)))
+}
+
 /// Whether a command applied twice has no second effect: then it is sent again by itself when its outcome is unknown.
 fn is_repeatable(command: &Command) -> bool {
     !matches!(command, Command::Cycle(_))
@@ -569,7 +577,7 @@ impl Offline {
     pub fn open(root: &std::path::Path) -> Result<Self, EngineError> {
         let (data, packages, states, cluster) = recover::replay(root)?;
         Ok(Self {
-            shared: Shared::new(cluster, Clock::System, states, packages),
+            shared: Shared::new(cluster, Clock::System, states, Box::new(packages)),
             _data: data,
         })
     }

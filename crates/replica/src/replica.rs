@@ -99,7 +99,7 @@ impl Recovered {
     /// A snapshot that a leader sent can be durable while the log that it replaces is not replaced yet; that write is
     /// then made here. A log that merely lost its end does not come this far: the log reports it when opened.
     pub fn read(
-        log: &mut impl LogStore,
+        log: &mut (impl LogStore + ?Sized),
         shard: ShardId,
         snapshot: Option<SnapshotMark>,
         founders: Membership,

@@ -33,6 +33,18 @@ pub fn stop(error: &dyn std::error::Error) -> ! {
         text.push_str(&format!(": {error}"));
         cause = error.source();
     }
+    if let Some(instead) = INSTEAD_OF_STOPPING.get() {
+        match instead(text) {}
+    }
     eprintln!("{text}");
     std::process::abort()
+}
+
+static INSTEAD_OF_STOPPING: std::sync::OnceLock<fn(String) -> std::convert::Infallible> =
+    std::sync::OnceLock::new();
+
+/// What [`stop`] does from now on in this process, with its text: a simulation ends one of its nodes and goes on. It must
+/// not return.
+pub fn instead_of_stopping(handler: fn(String) -> std::convert::Infallible) {
+    let _ = INSTEAD_OF_STOPPING.set(handler);
 }

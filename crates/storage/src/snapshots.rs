@@ -159,8 +159,14 @@ impl Snapshots {
         shard: ShardId,
         position: LogPosition,
     ) -> Result<SnapshotReader, SnapshotError> {
-        let path = self.dir(shard).join(name(position, ENDING));
+        let path = self.path(shard, position);
         self.open_file(shard, position, &path)
+    }
+
+    /// Where a snapshot lies, or would.
+    #[must_use]
+    pub fn path(&self, shard: ShardId, position: LogPosition) -> PathBuf {
+        self.dir(shard).join(name(position, ENDING))
     }
 
     fn dir(&self, shard: ShardId) -> PathBuf {

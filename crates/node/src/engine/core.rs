@@ -17,15 +17,14 @@ use crossbeam_channel::{Receiver, Sender, bounded, never, select, unbounded};
 
 use super::apply::apply_entry;
 use super::group::Group;
-use super::log_writer::LogTask;
-use super::package_writer::PackageTask;
+use super::log_writer::{LogTask, LogWriter};
+use super::package_writer::{PackageTask, PackageWriter};
 use super::peers::{PeerFrame, Peers};
 use super::recover::Recovered;
 use super::shared::{ShardState, Shared};
 use super::snapshotter::{SnapshotTask, Snapshotter};
 use super::{
     ELECTION_TICKS, EngineError, EngineOptions, Held, Inlet, ProposeError, Replier, Request,
-    log_writer, package_writer,
 };
 use pump::Link;
 use route::{Origin, Pending, Reader};
@@ -66,6 +65,18 @@ pub(crate) enum CoreEvent {
     Stop,
 }
 
+/// Why a node must not go on.
+#[derive(Debug, thiserror::Error)]
+enum Stopping {
+    #[error("shard {shard}: {reason:?}")]
+    Replica {
+        shard: ShardId,
+        reason: clearspan_replica::StopReason,
+    },
+    #[error("shard {shard}: a snapshot was to be installed that was not fetched")]
+    NotFetched { shard: ShardId },
+}
+
 /// How one shard stands on this node.
 #[derive(Clone, Debug)]
 pub struct ShardStatus {
@@ -100,46 +111,67 @@ const IDLE_WAIT: Duration = Duration::from_millis(20);
 
 pub(crate) type Started = (Vec<JoinHandle<()>>, Sender<CoreEvent>, Arc<Shared>);
 
-/// Starts the core and its helpers' threads.
-pub(crate) fn start(
+/// The core and its helpers with the queues between them: threads drive them in service, a simulation by hand.
+pub(crate) struct Parts {
+    pub(crate) core: Core,
+    pub(crate) queues: Queues,
+    pub(crate) events: Sender<CoreEvent>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) log: LogWriter,
+    pub(crate) log_tasks: Receiver<LogTask>,
+    pub(crate) packages: PackageWriter,
+    pub(crate) package_tasks: Receiver<PackageTask>,
+    pub(crate) snapshots: Snapshotter,
+    pub(crate) snapshot_tasks: Receiver<SnapshotTask>,
+    /// Kept for as long as the log may be written.
+    pub(crate) lock: Box<dyn Send>,
+}
+
+/// What the core takes up.
+pub(crate) struct Queues {
+    pub(crate) urgent: Receiver<Request>,
+    pub(crate) bulk: Receiver<Request>,
+    pub(crate) events: Receiver<CoreEvent>,
+}
+
+/// How many tasks may wait for the core's helpers before it waits: log and packages. `None`: as many as come.
+pub(crate) type Waiting = Option<(usize, usize)>;
+
+/// In service.
+pub(crate) const WAITING_MAX: Waiting = Some((LOG_WAITING_MAX, PACKAGES_WAITING_MAX));
+
+/// Puts a node together.
+pub(crate) fn assemble(
     recovered: Recovered,
     options: EngineOptions,
     urgent: Receiver<Request>,
     bulk: Receiver<Request>,
     group: Group,
+    waiting: Waiting,
     connect: impl FnOnce(Inlet) -> Box<dyn Peers>,
-) -> Result<Started, EngineError> {
+) -> Parts {
     let Recovered {
-        data,
-        log,
-        packages,
-        snapshots,
+        disk,
         replicas,
         states,
-        cluster,
     } = recovered;
     // Nothing but a snapshot has been applied yet.
     let snapshot_indexes: Vec<u64> = states
         .iter()
         .map(|state| state.mark.position.index)
         .collect();
-    let shared = Arc::new(Shared::new(cluster, options.clock, states, packages));
+    let shared = Arc::new(Shared::new(
+        disk.cluster,
+        options.clock,
+        states,
+        disk.packages,
+    ));
     let (events, event_queue) = unbounded();
-    let (log_tasks, log_queue) = bounded(LOG_WAITING_MAX);
-    let (package_tasks, package_queue) = bounded(PACKAGES_WAITING_MAX);
-    let (snapshot_tasks, snapshot_queue) = unbounded();
+    let (to_log, log_tasks) = waiting.map_or_else(unbounded, |(log, _)| bounded(log));
+    let (to_packages, package_tasks) =
+        waiting.map_or_else(unbounded, |(_, packages)| bounded(packages));
+    let (to_snapshots, snapshot_tasks) = unbounded();
     let peers = connect(Inlet(events.clone()));
-    let mut threads = Vec::new();
-    let spawn = |name: &str, body: Box<dyn FnOnce() + Send>| {
-        std::thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(move || {
-                // A bug in one of these threads must end the process: its peers would wait for it for ever.
-                if std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).is_err() {
-                    std::process::abort();
-                }
-            })
-    };
     let core = Core {
         shards: (0..)
             .map(ShardId::new)
@@ -157,9 +189,9 @@ pub(crate) fn start(
         tick_ns: (options.election_ns / ELECTION_TICKS as u64).max(1),
         next_tick: shared.clock.now(),
         shared: shared.clone(),
-        log: log_tasks,
-        packages: package_tasks.clone(),
-        snapshots: snapshot_tasks,
+        log: to_log,
+        packages: to_packages.clone(),
+        snapshots: to_snapshots,
         snapshot_after_bytes: options.snapshot_after_bytes,
         writes: Vec::new(),
         next_correlation: 0,
@@ -168,27 +200,70 @@ pub(crate) fn start(
         quiet_waiters: Vec::new(),
         snapshot_waiters: Vec::new(),
     };
-    let body: Box<dyn FnOnce() + Send> = Box::new(move || core.run(&urgent, &bulk, &event_queue));
+    Parts {
+        core,
+        queues: Queues {
+            urgent,
+            bulk,
+            events: event_queue,
+        },
+        events,
+        log: LogWriter::new(disk.log, shared.clone()),
+        log_tasks,
+        packages: PackageWriter::new(shared.clone()),
+        package_tasks,
+        snapshots: Snapshotter {
+            shared: shared.clone(),
+            snapshots: disk.snapshots,
+            packages: to_packages,
+            serving: None,
+        },
+        snapshot_tasks,
+        shared,
+        lock: disk.lock,
+    }
+}
+
+/// Starts the core's and its helpers' threads.
+pub(crate) fn start(parts: Parts) -> Result<Started, EngineError> {
+    let Parts {
+        core,
+        queues,
+        events,
+        shared,
+        log,
+        log_tasks,
+        packages,
+        package_tasks,
+        snapshots,
+        snapshot_tasks,
+        lock,
+    } = parts;
+    let mut threads = Vec::new();
+    let spawn = |name: &str, body: Box<dyn FnOnce() + Send>| {
+        std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || {
+                // A bug in one of these threads must end the process: its peers would wait for it for ever.
+                if std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).is_err() {
+                    std::process::abort();
+                }
+            })
+    };
+    let body: Box<dyn FnOnce() + Send> = Box::new(move || core.run(&queues));
     threads.push(spawn("core", body).map_err(EngineError::Thread)?);
-    let (helper_shared, helper_events) = (shared.clone(), events.clone());
+    let log_events = events.clone();
     let body: Box<dyn FnOnce() + Send> = Box::new(move || {
-        log_writer::run(log, &helper_shared, &log_queue, &helper_events);
+        log.run(&log_tasks, &log_events);
         // The directory stays locked for as long as the log may be written.
-        drop(data);
+        drop(lock);
     });
     threads.push(spawn("log", body).map_err(EngineError::Thread)?);
-    let helper_shared = shared.clone();
-    let body: Box<dyn FnOnce() + Send> =
-        Box::new(move || package_writer::run(&helper_shared, &package_queue));
+    let body: Box<dyn FnOnce() + Send> = Box::new(move || packages.run(&package_tasks));
     threads.push(spawn("packages", body).map_err(EngineError::Thread)?);
-    let snapshotter = Snapshotter {
-        shared: shared.clone(),
-        snapshots,
-        packages: package_tasks,
-        core: events.clone(),
-        serving: None,
-    };
-    let body: Box<dyn FnOnce() + Send> = Box::new(move || snapshotter.run(&snapshot_queue));
+    let snapshot_events = events.clone();
+    let body: Box<dyn FnOnce() + Send> =
+        Box::new(move || snapshots.run(&snapshot_tasks, &snapshot_events));
     threads.push(spawn("snapshots", body).map_err(EngineError::Thread)?);
     Ok((threads, events, shared))
 }
@@ -250,7 +325,7 @@ impl Shard {
     }
 }
 
-struct Core {
+pub(crate) struct Core {
     shards: Vec<Shard>,
     group: Group,
     peers: Box<dyn Peers>,
@@ -281,29 +356,16 @@ struct Core {
 }
 
 impl Core {
-    fn run(
-        mut self,
-        urgent: &Receiver<Request>,
-        bulk: &Receiver<Request>,
-        events: &Receiver<CoreEvent>,
-    ) {
-        for shard in &mut self.shards {
-            shard.links = vec![Link::default(); self.shared.shards.len()];
-        }
-        for at in 0..self.shards.len() {
-            self.step(at, Event::Start);
-        }
-        self.flush();
+    fn run(mut self, queues: &Queues) {
+        let Queues {
+            urgent,
+            bulk,
+            events,
+        } = queues;
         let closed = never();
-        let in_flight_max_bytes = if self.group.is_alone() {
-            ALONE_IN_FLIGHT_MAX_BYTES
-        } else {
-            IN_FLIGHT_MAX_BYTES
-        };
+        self.begin();
         loop {
-            let open =
-                self.in_flight_bytes < in_flight_max_bytes && self.shared.disk_full().is_none();
-            let bulk_now = if open { bulk } else { &closed };
+            let bulk_now = if self.takes_bulk() { bulk } else { &closed };
             select! {
                 recv(events) -> event => match event {
                     Ok(CoreEvent::Stop) | Err(_) => break,
@@ -313,31 +375,65 @@ impl Core {
                 recv(bulk_now) -> request => if let Ok(request) = request { self.take(request) },
                 default(self.idle_wait()) => {}
             }
-            let mut stopping = false;
-            for event in events.try_iter().take(TURN_MAX_EVENTS) {
-                match event {
-                    CoreEvent::Stop => stopping = true,
-                    event => self.handle(event),
-                }
-            }
-            if stopping {
+            if !self.turn(queues) {
                 break;
             }
-            for request in urgent.try_iter().take(TURN_MAX_URGENT) {
-                self.take(request);
-            }
-            let mut taken = 0;
-            while taken < TURN_MAX_BYTES && open && self.in_flight_bytes < in_flight_max_bytes {
-                let Ok(request) = bulk.try_recv() else { break };
-                taken += request.data.len();
-                self.take(request);
-            }
-            self.tick();
-            self.propose_ticks();
-            self.pump();
-            self.flush();
-            self.answer_quiet(urgent.is_empty() && bulk.is_empty());
         }
+    }
+
+    /// The first turn.
+    pub(crate) fn begin(&mut self) {
+        for shard in &mut self.shards {
+            shard.links = vec![Link::default(); self.shared.shards.len()];
+        }
+        for at in 0..self.shards.len() {
+            self.step(at, Event::Start);
+        }
+        self.flush();
+    }
+
+    /// Whether there is room for bulk.
+    fn takes_bulk(&self) -> bool {
+        let in_flight_max_bytes = if self.group.is_alone() {
+            ALONE_IN_FLIGHT_MAX_BYTES
+        } else {
+            IN_FLIGHT_MAX_BYTES
+        };
+        self.in_flight_bytes < in_flight_max_bytes && self.shared.disk_full().is_none()
+    }
+
+    /// Takes up what is at hand, without waiting, and lets time pass; false when it is to end.
+    pub(crate) fn turn(&mut self, queues: &Queues) -> bool {
+        let Queues {
+            urgent,
+            bulk,
+            events,
+        } = queues;
+        let mut stopping = false;
+        for event in events.try_iter().take(TURN_MAX_EVENTS) {
+            match event {
+                CoreEvent::Stop => stopping = true,
+                event => self.handle(event),
+            }
+        }
+        if stopping {
+            return false;
+        }
+        for request in urgent.try_iter().take(TURN_MAX_URGENT) {
+            self.take(request);
+        }
+        let mut taken = 0;
+        while taken < TURN_MAX_BYTES && self.takes_bulk() {
+            let Ok(request) = bulk.try_recv() else { break };
+            taken += request.data.len();
+            self.take(request);
+        }
+        self.tick();
+        self.propose_ticks();
+        self.pump();
+        self.flush();
+        self.answer_quiet(urgent.is_empty() && bulk.is_empty());
+        true
     }
 
     fn handle(&mut self, event: CoreEvent) {
@@ -375,12 +471,7 @@ impl Core {
                 self.read_index(shard.index(), Reader::Here(reply))
             }
             CoreEvent::Status(reply) => {
-                let statuses = self.shards.iter().map(|shard| ShardStatus {
-                    shard: shard.id,
-                    replica: shard.replica.status(),
-                    waiting: shard.waiting.len() + shard.parked.len(),
-                });
-                let _ = reply.send(statuses.collect());
+                let _ = reply.send(self.status());
             }
             CoreEvent::Stop => {}
         }
@@ -397,6 +488,15 @@ impl Core {
     fn idle_wait(&self) -> Duration {
         let now = self.shared.clock.now();
         Duration::from_nanos(self.next_tick.ns().saturating_sub(now.ns())).min(IDLE_WAIT)
+    }
+
+    pub(crate) fn status(&self) -> Vec<ShardStatus> {
+        let statuses = self.shards.iter().map(|shard| ShardStatus {
+            shard: shard.id,
+            replica: shard.replica.status(),
+            waiting: shard.waiting.len() + shard.parked.len(),
+        });
+        statuses.collect()
     }
 
     /// One beat of the replicas' clock, when it is due.
@@ -487,8 +587,10 @@ impl Core {
                         let _ = self.log.send(LogTask::Compact(shard, to));
                     }
                     Action::Stop(reason) => {
-                        eprintln!("stopping: shard {}: {reason:?}", self.shards[at].id);
-                        std::process::abort();
+                        stop(&Stopping::Replica {
+                            shard: self.shards[at].id,
+                            reason,
+                        });
                     }
                     Action::BecameLeader { .. } => self.became_leader(at),
                     Action::LostLeadership { .. } => self.shards[at].tick_in_flight = false,

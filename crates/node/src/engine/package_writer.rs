@@ -1,4 +1,4 @@
-//! The thread that puts packages into the store, behind apply: the log holds them until a snapshot says otherwise.
+//! Puts packages into the store, behind apply: the log holds them until a snapshot says otherwise.
 
 use std::sync::Arc;
 
@@ -24,41 +24,94 @@ pub(crate) enum PackageTask {
 /// Packages per batch.
 const BATCH_MAX_COUNT: usize = 256;
 
-pub(crate) fn run(shared: &Arc<Shared>, tasks: &Receiver<PackageTask>) {
-    let mut batch = Vec::new();
-    let mut next = None;
-    while let Some(task) = next.take().or_else(|| tasks.recv().ok()) {
-        match task {
-            PackageTask::Put(shard, message, data) => {
-                batch.push(package(shard, message, data));
-                while batch.len() < BATCH_MAX_COUNT {
-                    match tasks.try_recv() {
-                        Ok(PackageTask::Put(shard, message, data)) => {
-                            batch.push(package(shard, message, data))
-                        }
-                        Ok(other) => {
-                            next = Some(other);
-                            break;
-                        }
-                        Err(_) => break,
-                    }
-                }
-                put(shared, &batch);
-                shared.packages_stored(
-                    batch
-                        .drain(..)
-                        .map(|p| (ShardId::new(p.shard.get()), MessageNo::new(p.number))),
-                );
+pub(crate) struct PackageWriter {
+    shared: Arc<Shared>,
+    /// Taken from the queue while gathering, to be done next.
+    next: Option<PackageTask>,
+}
+
+/// What is done at once.
+pub(crate) enum PackageWork {
+    Put(Vec<Package>),
+    Persist(Sender<()>),
+    Remove(ShardId, MessageNo),
+}
+
+impl PackageWriter {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, next: None }
+    }
+
+    /// Works until nobody asks any more.
+    pub(crate) fn run(mut self, tasks: &Receiver<PackageTask>) {
+        while let Some(task) = self.next.take().or_else(|| tasks.recv().ok()) {
+            let work = self.gather(task, tasks);
+            while !self.perform(&work) {
+                std::thread::sleep(DISK_FULL_WAIT);
             }
-            PackageTask::Persist(done) => {
-                if let Err(error) = shared.packages.persist() {
+        }
+    }
+
+    /// The next piece of work without waiting; `None` when there is none.
+    pub(crate) fn next(&mut self, tasks: &Receiver<PackageTask>) -> Option<PackageWork> {
+        let task = self.next.take().or_else(|| tasks.try_recv().ok())?;
+        Some(self.gather(task, tasks))
+    }
+
+    /// A task and the puts at hand that go with it.
+    fn gather(&mut self, task: PackageTask, tasks: &Receiver<PackageTask>) -> PackageWork {
+        let first = match task {
+            PackageTask::Put(shard, message, data) => package(shard, message, data),
+            PackageTask::Persist(done) => return PackageWork::Persist(done),
+            PackageTask::Remove(shard, before) => return PackageWork::Remove(shard, before),
+        };
+        let mut batch = vec![first];
+        while batch.len() < BATCH_MAX_COUNT {
+            match tasks.try_recv() {
+                Ok(PackageTask::Put(shard, message, data)) => {
+                    batch.push(package(shard, message, data))
+                }
+                Ok(other) => {
+                    self.next = Some(other);
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        PackageWork::Put(batch)
+    }
+
+    /// Does a piece of work; false when the disk is full. Any other failure ends the process.
+    pub(crate) fn perform(&mut self, work: &PackageWork) -> bool {
+        match work {
+            PackageWork::Put(batch) => {
+                match self.shared.packages.put(batch) {
+                    Ok(()) => self.shared.package_volume().has_room(),
+                    Err(PackageError::DiskFull {
+                        free_bytes,
+                        needed_bytes,
+                    }) => {
+                        self.shared
+                            .package_volume()
+                            .refused(free_bytes, needed_bytes);
+                        return false;
+                    }
+                    Err(error) => stop(&error),
+                }
+                let keys = batch
+                    .iter()
+                    .map(|p| (ShardId::new(p.shard.get()), MessageNo::new(p.number)));
+                self.shared.packages_stored(keys);
+            }
+            PackageWork::Persist(done) => {
+                if let Err(error) = self.shared.packages.persist() {
                     stop(&error);
                 }
                 let _ = done.send(());
             }
-            PackageTask::Remove(shard, before) => {
+            PackageWork::Remove(shard, before) => {
                 let removed = before.get().checked_sub(1).map(|last| {
-                    shared
+                    self.shared
                         .packages
                         .remove_through(clearspan_replica::ShardId::new(shard.get()), last)
                 });
@@ -67,6 +120,7 @@ pub(crate) fn run(shared: &Arc<Shared>, tasks: &Receiver<PackageTask>) {
                 }
             }
         }
+        true
     }
 }
 
@@ -75,21 +129,5 @@ fn package(shard: ShardId, message: MessageNo, data: Bytes) -> Package {
         shard: clearspan_replica::ShardId::new(shard.get()),
         number: message.get(),
         data,
-    }
-}
-
-fn put(shared: &Arc<Shared>, batch: &[Package]) {
-    loop {
-        match shared.packages.put(batch) {
-            Ok(()) => return shared.package_volume().has_room(),
-            Err(PackageError::DiskFull {
-                free_bytes,
-                needed_bytes,
-            }) => {
-                shared.package_volume().refused(free_bytes, needed_bytes);
-                std::thread::sleep(DISK_FULL_WAIT);
-            }
-            Err(error) => stop(&error),
-        }
     }
 }

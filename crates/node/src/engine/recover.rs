@@ -1,36 +1,31 @@
 //! From a data directory to replicas and ledgers: newest whole snapshot, then the log after it.
 
-use std::io::Read as _;
 use std::path::Path;
 
-use bytes::Bytes;
-use clearspan_replica::{LogStore as _, Membership, Replica, ReplicaConfig, SnapshotMark};
+use clearspan_replica::{LogStore, Membership, Replica, ReplicaConfig, SnapshotMark};
 use clearspan_storage::{
-    ClusterId, DataDir, DataDirError, Identity, Layout, Log, NodeId, PackageStore, Snapshots,
-    crash_point,
+    ClusterId, DataDir, DataDirError, Identity, Layout, Log, NodeId, PackageStore, SnapshotError,
+    Snapshots, crash_point,
 };
 
+use super::disk::{Disk, Packages, SnapshotStore};
 use super::group::Group;
 use super::shared::ShardState;
 use super::{ELECTION_TICKS, EngineError, EngineOptions};
 
 /// All that a start needs.
 pub(crate) struct Recovered {
-    pub(crate) data: DataDir,
-    pub(crate) log: Log,
-    pub(crate) packages: PackageStore,
-    pub(crate) snapshots: Snapshots,
+    pub(crate) disk: Disk,
     pub(crate) replicas: Vec<Replica>,
     pub(crate) states: Vec<ShardState>,
-    pub(crate) cluster: u128,
 }
 
-pub(crate) fn open(
+/// Opens a data directory, or sets a new one up.
+pub(crate) fn open_disk(
     layout: Layout,
-    shards: u16,
     options: &EngineOptions,
     group: &Group,
-) -> Result<Recovered, EngineError> {
+) -> Result<Disk, EngineError> {
     let data = match DataDir::open(layout.clone()) {
         // A member's identity is part of the cluster's definition: a directory that lost it is no member any more.
         Err(DataDirError::Absent { .. }) if group.is_alone() => {
@@ -47,10 +42,21 @@ pub(crate) fn open(
     crash_point("after-log-open");
     let packages = PackageStore::open(&data, options.packages.clone())?;
     crash_point("after-packages-open");
-    let snapshots = Snapshots::open(&data);
+    Ok(Disk {
+        log: Box::new(log),
+        packages: Box::new(packages),
+        snapshots: Box::new(Snapshots::open(&data)),
+        cluster: u128::from_be_bytes(data.identity().cluster.to_bytes()),
+        lock: Box::new(data),
+    })
+}
+
+/// Restores every shard from what is on the disk.
+pub(crate) fn restore(disk: Disk, shards: u16, group: &Group) -> Result<Recovered, EngineError> {
+    let log = &*disk.log;
     let found = log.shards().len();
     if found > usize::from(shards)
-        || (found > 0 && found < usize::from(shards) && any_founded(&log, shards)?)
+        || (found > 0 && found < usize::from(shards) && any_founded(log, shards)?)
     {
         return Err(EngineError::Shards {
             found,
@@ -60,19 +66,14 @@ pub(crate) fn open(
     let mut replicas = Vec::new();
     let mut states = Vec::new();
     for shard in 0..shards {
-        let (replica, state) = open_shard(shard, &log, &snapshots, &packages, group)?;
+        let (replica, state) = open_shard(shard, &disk, group)?;
         replicas.push(replica);
         states.push(state);
     }
-    let cluster = u128::from_be_bytes(data.identity().cluster.to_bytes());
     Ok(Recovered {
-        data,
-        log,
-        packages,
-        snapshots,
+        disk,
         replicas,
         states,
-        cluster,
     })
 }
 
@@ -120,7 +121,7 @@ fn founders(group: &Group) -> Membership {
 const REPLAY_CHUNK_BYTES: u64 = 8 << 20;
 
 /// Whether a shard holds more than the first blank entry of its leader: then the number of shards is fixed.
-fn any_founded(log: &Log, shards: u16) -> Result<bool, EngineError> {
+fn any_founded(log: &dyn LogStore, shards: u16) -> Result<bool, EngineError> {
     for shard in 0..shards {
         if log
             .shard(clearspan_replica::ShardId::new(shard))?
@@ -137,7 +138,7 @@ fn any_founded(log: &Log, shards: u16) -> Result<bool, EngineError> {
 fn newest_snapshot(
     shard: u16,
     base_index: u64,
-    snapshots: &Snapshots,
+    snapshots: &dyn SnapshotStore,
     group: &Group,
 ) -> Result<(ShardState, Option<SnapshotMark>), EngineError> {
     let id = clearspan_replica::ShardId::new(shard);
@@ -149,23 +150,20 @@ fn newest_snapshot(
     {
         match file.checked {
             Ok(mark) => {
-                let mut reader = snapshots
-                    .read(id, mark.position)
-                    .map_err(|source| EngineError::Snapshots { shard, source })?;
-                let mut body = Vec::new();
-                reader
-                    .read_to_end(&mut body)
-                    .map_err(|source| EngineError::SnapshotRead {
-                        path: file.path.clone(),
-                        source,
-                    })?;
-                state.ledger =
-                    clearspan_codec::snapshot::decode(Bytes::from(body)).map_err(|source| {
-                        EngineError::SnapshotBody {
-                            path: file.path,
-                            source,
+                let body = snapshots
+                    .body(id, mark.position)
+                    .map_err(|error| match error {
+                        SnapshotError::Io { path, source, .. } => {
+                            EngineError::SnapshotRead { path, source }
                         }
+                        source => EngineError::Snapshots { shard, source },
                     })?;
+                state.ledger = clearspan_codec::snapshot::decode(body).map_err(|source| {
+                    EngineError::SnapshotBody {
+                        path: file.path,
+                        source,
+                    }
+                })?;
                 state.mark = mark.clone();
                 return Ok((state, Some(mark)));
             }
@@ -182,7 +180,7 @@ fn newest_snapshot(
 /// Packages below a snapshot are not in the log any more: where the store lacks them, nothing that they carried can be put
 /// out, so it is said at once.
 fn check_packages(
-    packages: &PackageStore,
+    packages: &dyn Packages,
     shard: u16,
     state: &ShardState,
 ) -> Result<(), EngineError> {
@@ -207,15 +205,14 @@ fn check_packages(
 
 fn open_shard(
     shard: u16,
-    log: &Log,
-    snapshots: &Snapshots,
-    packages: &PackageStore,
+    disk: &Disk,
     group: &Group,
 ) -> Result<(Replica, ShardState), EngineError> {
     let id = clearspan_replica::ShardId::new(shard);
+    let log = &*disk.log;
     let stored = log.shard(id)?;
-    let (state, snapshot) = newest_snapshot(shard, stored.base.index, snapshots, group)?;
-    check_packages(packages, shard, &state)?;
+    let (state, snapshot) = newest_snapshot(shard, stored.base.index, &*disk.snapshots, group)?;
+    check_packages(&*disk.packages, shard, &state)?;
     let entries = if stored.last_index > stored.base.index {
         log.entries(id, stored.first_index(), stored.last_index + 1, u64::MAX)?
     } else {

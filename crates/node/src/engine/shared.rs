@@ -7,9 +7,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockW
 use bytes::Bytes;
 use clearspan_ledger::{Ledger, MessageNo, ShardId};
 use clearspan_replica::SnapshotMark;
-use clearspan_storage::{PackageError, PackageStore};
+use clearspan_storage::PackageError;
 
 use super::LogCounts;
+use super::disk::Packages;
 use crate::clock::Clock;
 
 /// A shard's state and the position it stands at.
@@ -68,7 +69,7 @@ pub(crate) struct Shared {
     pub(crate) cluster: u128,
     pub(crate) clock: Clock,
     pub(crate) shards: Vec<RwLock<ShardState>>,
-    pub(crate) packages: PackageStore,
+    pub(crate) packages: Box<dyn Packages>,
     /// Packages on their way into the store.
     pending: Mutex<BTreeMap<(ShardId, MessageNo), Bytes>>,
     log_volume: VolumeFull,
@@ -83,7 +84,7 @@ impl Shared {
         cluster: u128,
         clock: Clock,
         shards: Vec<ShardState>,
-        packages: PackageStore,
+        packages: Box<dyn Packages>,
     ) -> Self {
         Self {
             cluster,

@@ -1,16 +1,16 @@
-//! The thread that takes, serves and stores snapshots: the shard stands still while its state is encoded, not while it is
+//! Takes, serves and stores snapshots: the shard stands still while its state is encoded, not while it is
 //! written or sent.
 
-use std::io::Read as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use clearspan_ledger::{Ledger, MessageNo, ShardId};
 use clearspan_replica::{MemberId, SnapshotMark};
-use clearspan_storage::{SnapshotError, Snapshots, crash_point, stop};
+use clearspan_storage::{SnapshotError, crash_point, stop};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::core::CoreEvent;
+use super::disk::SnapshotStore;
 use super::package_writer::PackageTask;
 use super::peers::PeerFrame;
 use super::shared::Shared;
@@ -44,91 +44,118 @@ const PIECE_BYTES: usize = 1 << 20;
 
 pub(crate) struct Snapshotter {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) snapshots: Snapshots,
+    pub(crate) snapshots: Box<dyn SnapshotStore>,
     pub(crate) packages: Sender<PackageTask>,
-    pub(crate) core: Sender<CoreEvent>,
     /// The body that was asked for last: pieces are asked for one after another.
     pub(crate) serving: Option<(ShardId, SnapshotMark, Bytes)>,
 }
 
+/// How far a task comes at once.
+pub(crate) enum Begun {
+    /// All of it.
+    Done(CoreEvent),
+    /// A snapshot is to be written once the packages that it stands on are durable.
+    Write(Writing),
+}
+
+/// A snapshot on its way to the disk.
+pub(crate) struct Writing {
+    shard: ShardId,
+    mark: SnapshotMark,
+    body: Vec<u8>,
+    retained: MessageNo,
+    /// The state that was fetched, which the core waits for.
+    fetched: Option<Box<Ledger>>,
+}
+
 impl Snapshotter {
-    pub(crate) fn run(mut self, tasks: &Receiver<SnapshotTask>) {
+    /// Works until nobody asks any more.
+    pub(crate) fn run(mut self, tasks: &Receiver<SnapshotTask>, core: &Sender<CoreEvent>) {
         while let Ok(task) = tasks.recv() {
-            let event = match task {
-                SnapshotTask::Take(shard) => self.take(shard),
-                SnapshotTask::Store(shard, mark, ledger) => self.store(shard, mark, ledger),
-                SnapshotTask::Serve {
-                    to,
-                    shard,
-                    mark,
-                    offset_bytes,
-                } => Some(CoreEvent::Outgoing(
-                    to,
-                    self.piece(shard, mark, offset_bytes),
-                )),
-                SnapshotTask::ServePackages {
-                    to,
-                    shard,
-                    from,
-                    below,
-                } => Some(CoreEvent::Outgoing(to, self.packages(shard, from, below))),
+            let event = match self.begin(task) {
+                Begun::Done(event) => event,
+                Begun::Write(writing) => {
+                    let (done, wait) = bounded(1);
+                    if self.packages.send(PackageTask::Persist(done)).is_err()
+                        || wait.recv().is_err()
+                    {
+                        return;
+                    }
+                    self.finish(writing)
+                }
             };
-            if event.is_none_or(|event| self.core.send(event).is_err()) {
+            if core.send(event).is_err() {
                 return;
             }
         }
     }
 
-    fn take(&self, shard: ShardId) -> Option<CoreEvent> {
-        let (mark, body, retained) = {
-            let state = self.shared.shard(shard);
-            (
-                state.mark.clone(),
-                clearspan_codec::snapshot::encode(&state.ledger),
-                state.ledger.retained_from(),
-            )
-        };
-        self.write(shard, mark, &body, retained)
-    }
-
-    fn store(&self, shard: ShardId, mark: SnapshotMark, ledger: Box<Ledger>) -> Option<CoreEvent> {
-        let body = clearspan_codec::snapshot::encode(&ledger);
-        match self.write(shard, mark.clone(), &body, ledger.retained_from())? {
-            CoreEvent::SnapshotTaken(..) => Some(CoreEvent::SnapshotFetched(shard, mark, ledger)),
-            skipped => Some(skipped),
+    /// Takes a task as far as it comes without the package writer. The log may go once a snapshot stands, so the packages
+    /// that it carried must be durable first.
+    pub(crate) fn begin(&mut self, task: SnapshotTask) -> Begun {
+        match task {
+            SnapshotTask::Take(shard) => {
+                let state = self.shared.shard(shard);
+                Begun::Write(Writing {
+                    shard,
+                    mark: state.mark.clone(),
+                    body: clearspan_codec::snapshot::encode(&state.ledger),
+                    retained: state.ledger.retained_from(),
+                    fetched: None,
+                })
+            }
+            SnapshotTask::Store(shard, mark, ledger) => Begun::Write(Writing {
+                shard,
+                mark,
+                body: clearspan_codec::snapshot::encode(&ledger),
+                retained: ledger.retained_from(),
+                fetched: Some(ledger),
+            }),
+            SnapshotTask::Serve {
+                to,
+                shard,
+                mark,
+                offset_bytes,
+            } => Begun::Done(CoreEvent::Outgoing(
+                to,
+                self.piece(shard, mark, offset_bytes),
+            )),
+            SnapshotTask::ServePackages {
+                to,
+                shard,
+                from,
+                below,
+            } => Begun::Done(CoreEvent::Outgoing(to, self.packages(shard, from, below))),
         }
     }
 
-    fn write(
-        &self,
-        shard: ShardId,
-        mark: SnapshotMark,
-        body: &[u8],
-        retained: MessageNo,
-    ) -> Option<CoreEvent> {
-        // The log may go once the snapshot stands, so the packages that it carried must be durable first.
-        let (done, wait) = bounded(1);
-        self.packages.send(PackageTask::Persist(done)).ok()?;
-        wait.recv().ok()?;
+    /// Writes a snapshot whose packages are durable.
+    pub(crate) fn finish(&self, writing: Writing) -> CoreEvent {
+        let Writing {
+            shard,
+            mark,
+            body,
+            retained,
+            fetched,
+        } = writing;
         crash_point("after-snapshot-packages");
         let number = clearspan_replica::ShardId::new(shard.get());
-        match self
-            .snapshots
-            .write(number, &mark, |out| out.write_all(body))
-        {
-            Ok(_) => {}
+        match self.snapshots.write(number, &mark, &body) {
+            Ok(()) => {}
             // The log stays until a later snapshot finds room.
             Err(SnapshotError::Io { source, .. })
                 if source.kind() == std::io::ErrorKind::StorageFull =>
             {
-                return Some(CoreEvent::SnapshotSkipped(shard));
+                return CoreEvent::SnapshotSkipped(shard);
             }
             Err(error) => stop(&error),
         }
-        self.packages
-            .send(PackageTask::Remove(shard, retained))
-            .ok()?;
-        Some(CoreEvent::SnapshotTaken(shard, mark))
+        // Nobody stores packages any more when the node stops.
+        let _ = self.packages.send(PackageTask::Remove(shard, retained));
+        match fetched {
+            Some(ledger) => CoreEvent::SnapshotFetched(shard, mark, ledger),
+            None => CoreEvent::SnapshotTaken(shard, mark),
+        }
     }
 
     /// A piece of a snapshot's body; an empty one when it is not there any more.
@@ -166,10 +193,7 @@ impl Snapshotter {
 
     fn read(&self, shard: ShardId, mark: &SnapshotMark) -> Option<Bytes> {
         let number = clearspan_replica::ShardId::new(shard.get());
-        let mut reader = self.snapshots.read(number, mark.position).ok()?;
-        let mut body = Vec::new();
-        reader.read_to_end(&mut body).ok()?;
-        Some(Bytes::from(body))
+        self.snapshots.body(number, mark.position).ok()
     }
 
     /// Packages from a number on, as many as fit a frame; numbers that hold none (of messages refused before they were

@@ -16,9 +16,12 @@ use clearspan_storage::{
 };
 use crossbeam_channel::{bounded, unbounded};
 
-use super::package_writer::{self, PackageTask};
+use super::group::Group;
+use super::package_writer::{PackageTask, PackageWriter};
+use super::peers::NoPeers;
 use super::shared::{ShardState, Shared};
-use super::{Engine, EngineOptions, Lane, ProposeError};
+use super::stepped::Stepped;
+use super::{Engine, EngineOptions, Lane, ProposeError, recover};
 use crate::clock::Clock;
 
 const ONE: ShardId = ShardId::new(0);
@@ -85,12 +88,12 @@ fn a_full_volume_of_packages_is_told_and_forgotten_once_it_has_room() {
         0,
         Clock::System,
         vec![ShardState::default()],
-        store,
+        Box::new(store),
     ));
     let (tasks, waiting) = unbounded();
     let writer = {
         let shared = shared.clone();
-        std::thread::spawn(move || package_writer::run(&shared, &waiting))
+        std::thread::spawn(move || PackageWriter::new(shared).run(&waiting))
     };
     let message = MessageNo::new(7);
     let package = Bytes::from_static(b"a package");
@@ -150,6 +153,44 @@ fn a_full_log_refuses_intake_answers_reads_and_goes_on_with_room() {
     engine.execute(ONE, &Command::Tick, Lane::Bulk).unwrap();
     assert_eq!(applied(), before + 2);
     engine.close();
+}
+
+#[test]
+fn a_node_driven_by_hand_answers_once_its_write_has_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let now = Arc::new(AtomicU64::new(1_000_000_000));
+    let mut options = options(None);
+    options.clock = Clock::Stepped(now.clone());
+    let layout = Layout::under(dir.path().join("data"));
+    let group = Group::alone();
+    let disk = recover::open_disk(layout, &options, &group).unwrap();
+    let mut node = Stepped::open(disk, 1, options, group, |_| Box::new(NoPeers)).unwrap();
+    let write = |node: &mut Stepped| {
+        while node.begin_log().is_some() {
+            assert!(node.end_log());
+        }
+        node.turn();
+    };
+    // The first vote, then the first leader's own entry.
+    for _ in 0..3 {
+        write(&mut node);
+    }
+    let (reply, outcome) = bounded(1);
+    let reply = Box::new(move |result| reply.send(result).unwrap());
+    node.propose(ONE, &Command::Tick, Lane::Urgent, reply)
+        .unwrap();
+    node.turn();
+    assert!(node.begin_log().is_some());
+    node.turn();
+    assert!(outcome.is_empty(), "nothing is durable yet");
+    assert!(node.end_log());
+    node.turn();
+    assert_eq!(outcome.try_recv().unwrap().unwrap().index.get(), 2);
+    let shown = now.load(Ordering::Relaxed);
+    assert_eq!(
+        node.with_ledger(ONE, |ledger| ledger.position().1.ns()),
+        shown
+    );
 }
 
 #[test]

@@ -211,8 +211,8 @@ impl Core {
                 Some(ledger) => state.ledger = *ledger,
                 None if self.group.is_witness() => {}
                 None => {
-                    eprintln!("shard {id}: a snapshot was to be installed that was not fetched");
-                    std::process::abort();
+                    drop(state);
+                    stop(&Stopping::NotFetched { shard: id });
                 }
             }
             state.mark = mark.clone();

@@ -1,0 +1,124 @@
+//! The ports to a node's disk: what the engine's parts ask of it, whatever keeps it. The log's port is
+//! [`clearspan_replica::LogStore`].
+
+use std::io::Read as _;
+
+use bytes::Bytes;
+use clearspan_replica::{LogPosition, LogStore, ShardId, SnapshotMark};
+use clearspan_storage::{
+    Package, PackageError, PackageStore, SnapshotError, SnapshotFile, Snapshots,
+};
+
+/// Packages by shard and number.
+pub trait Packages: std::fmt::Debug + Send + Sync {
+    /// Stores packages in one go. Putting one again is no fault.
+    ///
+    /// # Errors
+    /// [`PackageError::DiskFull`] when nothing was written for lack of room; others are fatal.
+    fn put(&self, batch: &[Package]) -> Result<(), PackageError>;
+
+    /// Makes everything put before durable.
+    ///
+    /// # Errors
+    /// Fatal ones.
+    fn persist(&self) -> Result<(), PackageError>;
+
+    /// One package, checked; `None` when there is none under this number.
+    ///
+    /// # Errors
+    /// When it is damaged.
+    fn get(&self, shard: ShardId, number: u64) -> Result<Option<Bytes>, PackageError>;
+
+    /// The numbers of a shard's first and last stored package.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn span(&self, shard: ShardId) -> Result<Option<(u64, u64)>, PackageError>;
+
+    /// Removes a shard's packages up to and including `number`; how many there were.
+    ///
+    /// # Errors
+    /// Fatal ones.
+    fn remove_through(&self, shard: ShardId, number: u64) -> Result<u64, PackageError>;
+}
+
+/// Snapshots by shard and position.
+pub trait SnapshotStore: std::fmt::Debug + Send {
+    /// Writes one and makes it durable, then drops all but the newest two of its shard.
+    ///
+    /// # Errors
+    /// The older ones are untouched then.
+    fn write(&self, shard: ShardId, mark: &SnapshotMark, body: &[u8]) -> Result<(), SnapshotError>;
+
+    /// A shard's snapshots, newest first, each read through and checked.
+    ///
+    /// # Errors
+    /// When they cannot be listed.
+    fn list(&self, shard: ShardId) -> Result<Vec<SnapshotFile>, SnapshotError>;
+
+    /// A snapshot's whole body, checked.
+    ///
+    /// # Errors
+    /// When it is absent, damaged or cannot be read.
+    fn body(&self, shard: ShardId, position: LogPosition) -> Result<Bytes, SnapshotError>;
+}
+
+/// All of a node's disk.
+pub struct Disk {
+    /// The log of all shards.
+    pub log: Box<dyn LogStore + Send>,
+    /// The package store.
+    pub packages: Box<dyn Packages>,
+    /// Snapshots.
+    pub snapshots: Box<dyn SnapshotStore>,
+    /// Whose data it is.
+    pub cluster: u128,
+    /// Kept for as long as the log may be written: the directory's lock.
+    pub lock: Box<dyn Send>,
+}
+
+impl Packages for PackageStore {
+    fn put(&self, batch: &[Package]) -> Result<(), PackageError> {
+        self.put(batch)
+    }
+
+    fn persist(&self) -> Result<(), PackageError> {
+        self.persist()
+    }
+
+    fn get(&self, shard: ShardId, number: u64) -> Result<Option<Bytes>, PackageError> {
+        self.get(shard, number)
+    }
+
+    fn span(&self, shard: ShardId) -> Result<Option<(u64, u64)>, PackageError> {
+        self.span(shard)
+    }
+
+    fn remove_through(&self, shard: ShardId, number: u64) -> Result<u64, PackageError> {
+        self.remove_through(shard, number)
+    }
+}
+
+impl SnapshotStore for Snapshots {
+    fn write(&self, shard: ShardId, mark: &SnapshotMark, body: &[u8]) -> Result<(), SnapshotError> {
+        self.write(shard, mark, |out| out.write_all(body))
+            .map(|_| ())
+    }
+
+    fn list(&self, shard: ShardId) -> Result<Vec<SnapshotFile>, SnapshotError> {
+        self.list(shard)
+    }
+
+    fn body(&self, shard: ShardId, position: LogPosition) -> Result<Bytes, SnapshotError> {
+        let mut reader = self.read(shard, position)?;
+        let mut body = Vec::new();
+        reader
+            .read_to_end(&mut body)
+            .map_err(|source| SnapshotError::Io {
+                step: "read",
+                path: self.path(shard, position),
+                source,
+            })?;
+        Ok(Bytes::from(body))
+    }
+}
