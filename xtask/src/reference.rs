@@ -1,6 +1,7 @@
 //! Documents that are generated from the code: `docs/reference/`.
 
 mod cli;
+mod interface;
 mod reasons;
 mod settings;
 
@@ -8,6 +9,8 @@ mod settings;
 pub(crate) fn all() -> anyhow::Result<Vec<(&'static str, String)>> {
     Ok(vec![
         ("cli.md", cli::text()?),
+        ("openapi.json", interface::openapi()?),
+        ("problems.md", interface::problems()?),
         ("reasons.md", reasons::text()),
         ("settings.md", settings::text()?),
     ])

@@ -10,6 +10,7 @@ mod day;
 mod generate;
 mod init;
 mod lab;
+mod openapi;
 mod output;
 mod query;
 mod receipts;
@@ -58,6 +59,8 @@ enum Command {
     Status(status::Status),
     /// Run a cluster: participants, business days, netting cycles
     Admin(admin::Admin),
+    /// Print the description of a node's HTTPS interface: OpenAPI 3.1, as JSON
+    Openapi(openapi::Openapi),
     /// Run a cluster over several sites on this machine, with distance between them
     Lab(lab::Lab),
 }
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         Command::Receipts(receipts) => receipts.run(cli.json),
         Command::Status(status) => status.run(cli.json),
         Command::Admin(admin) => admin.run(cli.json),
+        Command::Openapi(openapi) => openapi.run(),
         Command::Lab(lab) => lab.run(cli.json),
     };
     match result {

@@ -1,17 +1,20 @@
 //! The node's public interface: HTTPS with mutual TLS for participants, operators and auditors.
 //!
-//! Who asks is what the certificate says. What it may do stands in one table ([`access::access`]); a path that is not in
-//! [`ROUTES`] is denied even if somebody forgets to say so elsewhere. Answers are linearizable unless `stale=true` asks for
+//! Who asks is what the certificate says. What it may do stands in one table ([`access::access`]); every path
+//! stands in [`ROUTES`], from which both the router and the OpenAPI document are made. Answers are linearizable unless `stale=true` asks for
 //! what this node holds.
 
 pub mod access;
 mod admin;
 mod door;
+mod extract;
 mod messages;
 mod metrics;
+mod openapi;
 mod problem;
 mod queries;
 mod receipts;
+mod routes;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -19,12 +22,13 @@ mod tests;
 use std::sync::Arc;
 
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
-use axum::http::{HeaderValue, Method};
+use axum::http::HeaderValue;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{get, post};
+use axum::routing::get;
 use axum::{Extension, Router};
 use clearspan_ledger::{Bic, ParticipantId, ShardId};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::cluster::definition::{Definition, Node, NodeKind};
@@ -32,12 +36,14 @@ use crate::cluster::pki::ClientName;
 use crate::documents::{self, Cache, Documents};
 use crate::engine::{Engine, Reading};
 use crate::links::Links;
-use access::{Access, Caller, Operation};
+use access::{Access, Caller};
 
 pub use door::{Door, plain, tls};
 pub use messages::Answer;
-pub use problem::Problem;
+pub use openapi::document as openapi;
+pub use problem::{Code, Problem, ProblemDocument};
 pub use receipts::{Receipt, ReceiptDocument, Receipts};
+pub use routes::{ROUTES, Route};
 pub use status::{NodeStatus, PeerState, ShardState};
 
 /// The largest request.
@@ -60,66 +66,18 @@ pub struct Api {
     counts: metrics::Counts,
 }
 
-/// Every path, with its method and what it is.
-pub const ROUTES: [(Method, &str, Operation); 20] = [
-    (Method::POST, "/v1/messages", Operation::SubmitMessage),
-    (Method::GET, "/v1/receipts", Operation::ReadReceipts),
-    (
-        Method::POST,
-        "/v1/receipts/acknowledge",
-        Operation::AcknowledgeReceipts,
-    ),
-    (Method::GET, "/v1/payments/{id}", Operation::ReadPayment),
-    (Method::GET, "/v1/accounts", Operation::ReadAccounts),
-    (Method::GET, "/v1/queue", Operation::ReadQueue),
-    (Method::GET, "/v1/incoming", Operation::ReadIncoming),
-    (Method::GET, "/v1/cycles", Operation::ReadCycles),
-    (Method::GET, "/v1/cycles/{number}", Operation::ReadCycles),
-    (
-        Method::POST,
-        "/v1/admin/participants",
-        Operation::Administer,
-    ),
-    (Method::POST, "/v1/admin/day/open", Operation::Administer),
-    (Method::POST, "/v1/admin/day/cut-off", Operation::Administer),
-    (Method::POST, "/v1/admin/day/close", Operation::Administer),
-    (Method::POST, "/v1/admin/cycle/open", Operation::Administer),
-    (
-        Method::POST,
-        "/v1/admin/cycle/abandon",
-        Operation::Administer,
-    ),
-    (Method::GET, "/v1/status", Operation::ReadStatus),
-    (Method::GET, "/v1/day", Operation::ReadStatus),
-    (Method::GET, "/metrics", Operation::ReadMetrics),
-    (Method::GET, "/healthz", Operation::Probe),
-    (Method::GET, "/readyz", Operation::Probe),
-];
-
-/// All paths, behind the table.
+/// All paths of the table, behind the table.
 pub fn router(api: &Arc<Api>) -> Router {
-    Router::new()
-        .route("/v1/messages", post(messages::submit))
-        .route("/v1/receipts", get(receipts::read))
-        .route("/v1/receipts/acknowledge", post(receipts::acknowledge))
-        .route("/v1/payments/{id}", get(queries::payments))
-        .route("/v1/accounts", get(queries::accounts))
-        .route("/v1/queue", get(queries::queue))
-        .route("/v1/incoming", get(queries::incoming))
-        .route("/v1/cycles", get(queries::cycles))
-        .route("/v1/cycles/{number}", get(queries::cycle))
-        .route("/v1/admin/participants", post(admin::participants))
-        .route("/v1/admin/day/open", post(admin::open_day))
-        .route("/v1/admin/day/cut-off", post(admin::cut_off))
-        .route("/v1/admin/day/close", post(admin::close_day))
-        .route("/v1/admin/cycle/open", post(admin::open_cycle))
-        .route("/v1/admin/cycle/abandon", post(admin::abandon_cycle))
-        .route("/v1/status", get(status::status))
-        .route("/v1/day", get(status::day))
-        .route("/metrics", get(metrics::metrics))
-        .route("/healthz", get(status::health))
-        .route("/readyz", get(status::ready))
+    ROUTES
+        .iter()
+        .fold(Router::new(), |router, route| {
+            router.route(route.path, route.handler())
+        })
         .route_layer(from_fn_with_state(api.clone(), guard))
+        .fallback(|| async { Problem::not_found("there is no such path") })
+        .method_not_allowed_fallback(|| async {
+            Problem::new(Code::Method, "the path does not know this method")
+        })
         .layer(DefaultBodyLimit::max(BODY_MAX_BYTES))
         .with_state(api.clone())
 }
@@ -143,8 +101,8 @@ async fn guard(
 ) -> Response {
     let operation = ROUTES
         .iter()
-        .find(|(method, known, _)| method == request.method() && *known == path.as_str())
-        .map(|&(_, _, operation)| operation);
+        .find(|route| route.method == request.method() && route.path == path.as_str())
+        .map(|route| route.operation);
     let role = access::role_of(&name);
     let allowed = operation.map_or(Access::No, |operation| access::access(role, operation));
     let mut response = if allowed == Access::No {
@@ -166,11 +124,14 @@ async fn guard(
 }
 
 /// Whom and how freshly a query asks.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Scope {
+    /// Whose, for those who may read everybody's.
     participant: Option<String>,
+    /// Only this currency (ISO 4217), where the answer has currencies.
     currency: Option<String>,
+    /// What this node holds, without asking whether there is more.
     #[serde(default)]
     stale: bool,
 }
@@ -228,8 +189,8 @@ impl Api {
     fn must_hold_state(&self) -> Result<(), Problem> {
         match self.node.kind {
             NodeKind::Data => Ok(()),
-            NodeKind::Witness => Err(Problem::unavailable(
-                "WITNESS",
+            NodeKind::Witness => Err(Problem::new(
+                Code::Witness,
                 format!(
                     "{} is a witness and keeps no state; ask another node",
                     self.node.name

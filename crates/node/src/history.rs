@@ -7,13 +7,14 @@ use clearspan_ledger::stream::{GrossEvent, ItemBody};
 use clearspan_ledger::{
     Bic, Currency, CycleNumber, Finality, Ledger, ParticipantId, PaymentId, PaymentRef, ShardId,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::engine::Reading;
 use crate::summary::Money;
 
 /// A journal position with its shard, and its log time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Position {
     /// Shard.
     pub shard: u16,
@@ -39,7 +40,7 @@ impl Position {
 }
 
 /// A payment's whole history.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PaymentHistory {
     /// UETR, or the key of its transaction identifier.
     pub id: String,
@@ -82,7 +83,7 @@ pub struct PaymentHistory {
 }
 
 /// One output number that says something about a payment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PaymentEvent {
     /// What it says.
     pub event: String,
@@ -285,7 +286,7 @@ pub fn incoming(reading: &Reading<'_>, bic: Bic) -> Option<Vec<PaymentHistory>> 
 }
 
 /// An account as it stands.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AccountState {
     /// Whose.
     pub participant: String,
@@ -341,7 +342,7 @@ pub fn accounts(
 }
 
 /// One cycle.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CycleState {
     /// Number.
     pub cycle: u32,
@@ -364,7 +365,7 @@ pub struct CycleState {
 }
 
 /// One participant's result of a cycle.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NetState {
     /// Whose.
     pub participant: String,

@@ -6,12 +6,13 @@ use clearspan_ledger::day::PaymentStatus;
 use clearspan_ledger::money::format_minor;
 use clearspan_ledger::stream::{GrossEvent, ItemBody};
 use clearspan_ledger::{BusinessDate, Currency, Reason, ShardId};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::engine::Reading;
 
 /// An amount as every JSON answer gives it: decimals for people, minor units for programs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Money {
     /// ISO 4217 code.
     pub currency: String,
@@ -34,7 +35,7 @@ impl Money {
 }
 
 /// A business day's figures.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Summary {
     /// Business date.
     pub business_date: String,
@@ -67,7 +68,7 @@ pub struct Summary {
 }
 
 /// How often a reason was given.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RefusedCount {
     /// ISO 20022 code.
     pub code: &'static str,
@@ -82,7 +83,7 @@ pub struct RefusedCount {
 }
 
 /// Payments that settle gross.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GrossFigures {
     /// Settled, final.
     pub settled: u64,
@@ -95,7 +96,7 @@ pub struct GrossFigures {
 }
 
 /// One currency's figures.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CurrencyFigures {
     /// ISO 4217 code.
     pub currency: String,
@@ -114,7 +115,7 @@ pub struct CurrencyFigures {
 }
 
 /// One cycle's figures.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CycleFigures {
     /// Its number.
     pub cycle: u32,
@@ -131,7 +132,7 @@ pub struct CycleFigures {
 }
 
 /// One account's figures.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AccountFigures {
     /// The participant's code.
     pub participant: String,

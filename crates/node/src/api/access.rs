@@ -40,6 +40,8 @@ pub enum Operation {
     ReadStatus,
     /// Read the node's figures.
     ReadMetrics,
+    /// Read how the interface is to be used.
+    ReadInterface,
     /// Ask whether the node lives and is ready.
     Probe,
 }
@@ -57,7 +59,7 @@ pub enum Access {
 
 impl Operation {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::SubmitMessage,
         Self::ReadReceipts,
         Self::AcknowledgeReceipts,
@@ -69,6 +71,7 @@ impl Operation {
         Self::Administer,
         Self::ReadStatus,
         Self::ReadMetrics,
+        Self::ReadInterface,
         Self::Probe,
     ];
 }
@@ -93,7 +96,7 @@ pub const fn access(role: Role, operation: Operation) -> Access {
         | Operation::ReadCycles => [Own, All, All],
         Operation::Administer => [No, All, No],
         Operation::ReadStatus | Operation::ReadMetrics => [No, All, All],
-        Operation::Probe => [All, All, All],
+        Operation::ReadInterface | Operation::Probe => [All, All, All],
     };
     match role {
         Role::Participant => row[0],

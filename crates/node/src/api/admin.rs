@@ -4,39 +4,35 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Bytes;
+use axum::Extension;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::{Extension, Json};
 use clearspan_ledger::entry::{AdminCommand, Command, CycleCommand};
 use clearspan_ledger::message::MessageKind;
 use clearspan_ledger::{AdminRefusal, BusinessDate, DayState, Ledger, Reply};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::access::Caller;
-use super::{Api, COORDINATOR, Problem};
+use super::extract::{Body, Json};
+use super::{Api, COORDINATOR, Code, Problem};
 use crate::cluster::pki::ClientName;
 use crate::engine::Lane;
 use crate::events;
 use crate::founding::{self, FoundingError};
 use crate::settings::Settings;
 
-type Answer = Result<Json<Value>, Problem>;
+type Answer<T> = Result<Json<T>, Problem>;
 
 /// How long an act of the whole cluster may take to reach every shard before it is answered as under way.
 const EVERYWHERE_LOOKS: u32 = 1000;
 const EVERYWHERE_LOOK: Duration = Duration::from_millis(10);
 
 fn refused(refusal: AdminRefusal) -> Problem {
-    Problem::new(
-        StatusCode::UNPROCESSABLE_ENTITY,
-        "REFUSED",
-        format!("the ledger refused it: {refusal:?}"),
-    )
+    Problem::new(Code::Refused, format!("the ledger refused it: {refusal:?}"))
 }
 
-fn note(caller: &Caller, act: &str, done: &Answer) {
+fn note<T>(caller: &Caller, act: &str, done: &Answer<T>) {
     let who = match &caller.name {
         ClientName::Operator(name) | ClientName::Auditor(name) => name.clone(),
         ClientName::Participant(bic) => bic.to_string(),
@@ -77,21 +73,65 @@ impl Api {
     }
 }
 
+/// Participants that were taken up.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(super) struct TakenUp {
+    /// How many the settings name.
+    participants: usize,
+    /// The settings' business date; it is not opened by this.
+    business_date: String,
+    /// Whether this node has seen it done in every shard; otherwise it is under way.
+    everywhere: bool,
+}
+
+/// A business day that was opened.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(super) struct DayOpened {
+    /// Its date.
+    business_day: String,
+    /// Whether this node has seen it done in every shard; otherwise it is under way.
+    everywhere: bool,
+}
+
+/// A cut-off that was passed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(super) struct CutOffPassed {
+    /// The kind of message that was named; all when none was.
+    cut_off: Option<String>,
+    /// Whether this node has seen it done in every shard; otherwise it is under way.
+    everywhere: bool,
+}
+
+/// A business day that was closed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(super) struct DayClosed {
+    /// Its date.
+    closed: Option<String>,
+    /// Whether this node has seen it done in every shard; otherwise it is under way.
+    everywhere: bool,
+}
+
+/// The cycle that an act was about.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(super) struct CycleTouched {
+    /// Its number.
+    cycle: Option<u32>,
+}
+
 /// Takes up the participants of a settings file; the first one founds the cluster. Sent again it changes nothing.
 pub(super) async fn participants(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
-    body: Bytes,
-) -> Answer {
+    Body(body): Body,
+) -> Answer<TakenUp> {
     let done = api.blocking(move |api| found(api, &body)).await;
     note(&caller, "take up participants", &done);
     done
 }
 
-fn found(api: &Api, body: &[u8]) -> Answer {
+fn found(api: &Api, body: &[u8]) -> Answer<TakenUp> {
     api.must_hold_state()?;
-    let unusable =
-        |detail: String| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "SETTINGS", detail);
+    let unusable = |detail: String| Problem::new(Code::Settings, detail);
     let text =
         std::str::from_utf8(body).map_err(|_| unusable("the settings are not UTF-8".to_owned()))?;
     let settings = Settings::parse(text, Path::new("settings")).map_err(|error| {
@@ -114,7 +154,7 @@ fn found(api: &Api, body: &[u8]) -> Answer {
     founding::propose(&api.engine, &settings).map_err(|error| match error {
         FoundingError::Propose(error) => Problem::from(error),
         FoundingError::Refused { .. } | FoundingError::Contradiction(_) => {
-            Problem::new(StatusCode::CONFLICT, "CONTRADICTION", error.to_string())
+            Problem::new(Code::Contradiction, error.to_string())
         }
         FoundingError::Random(_) => Problem::internal(error.to_string()),
     })?;
@@ -126,17 +166,18 @@ fn found(api: &Api, body: &[u8]) -> Answer {
             .iter()
             .all(|participant| directory.find(participant.bic).is_some())
     })?;
-    Ok(Json(json!({
-        "participants": wanted,
-        "business_date": settings.business_date.to_string(),
-        "everywhere": everywhere,
-    })))
+    Ok(Json(TakenUp {
+        participants: wanted,
+        business_date: settings.business_date.to_string(),
+        everywhere,
+    }))
 }
 
 /// Which day.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Day {
+    /// Such as `2026-11-30`.
     date: String,
 }
 
@@ -144,7 +185,7 @@ pub(super) async fn open_day(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     Json(Day { date }): Json<Day>,
-) -> Answer {
+) -> Answer<DayOpened> {
     let done = api
         .blocking(move |api| {
             let date = BusinessDate::parse(date.as_bytes()).ok_or_else(|| {
@@ -158,9 +199,10 @@ pub(super) async fn open_day(
             }
             let everywhere =
                 api.everywhere(|ledger| matches!(ledger.day_state(), DayState::Open { .. }))?;
-            Ok(Json(
-                json!({ "business_day": date.to_string(), "everywhere": everywhere }),
-            ))
+            Ok(Json(DayOpened {
+                business_day: date.to_string(),
+                everywhere,
+            }))
         })
         .await;
     note(&caller, "open the business day", &done);
@@ -168,7 +210,7 @@ pub(super) async fn open_day(
 }
 
 /// Which kinds of message.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Kinds {
     /// `pacs.008` and so on; all of them when there is none.
@@ -178,8 +220,8 @@ pub(super) struct Kinds {
 pub(super) async fn cut_off(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
-    body: Bytes,
-) -> Answer {
+    Body(body): Body,
+) -> Answer<CutOffPassed> {
     let done = api
         .blocking(move |api| {
             let Kinds { kind } = if body.is_empty() {
@@ -204,7 +246,10 @@ pub(super) async fn cut_off(
                 DayState::Open { cut_off } => kinds.iter().all(|kind| cut_off.contains(kind)),
                 _ => true,
             })?;
-            Ok(Json(json!({ "cut_off": kind, "everywhere": everywhere })))
+            Ok(Json(CutOffPassed {
+                cut_off: kind,
+                everywhere,
+            }))
         })
         .await;
     note(&caller, "pass a cut-off", &done);
@@ -214,7 +259,7 @@ pub(super) async fn cut_off(
 pub(super) async fn close_day(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
-) -> Answer {
+) -> Answer<DayClosed> {
     let done = api
         .blocking(|api| {
             api.catch_up([COORDINATOR], false)?;
@@ -227,9 +272,10 @@ pub(super) async fn close_day(
             }
             let everywhere =
                 api.everywhere(|ledger| matches!(ledger.day_state(), DayState::Closed))?;
-            Ok(Json(
-                json!({ "closed": last.map(|date| date.to_string()), "everywhere": everywhere }),
-            ))
+            Ok(Json(DayClosed {
+                closed: last.map(|date| date.to_string()),
+                everywhere,
+            }))
         })
         .await;
     note(&caller, "close the business day", &done);
@@ -252,12 +298,14 @@ fn current_cycle(api: &Api) -> Option<u32> {
 pub(super) async fn open_cycle(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
-) -> Answer {
+) -> Answer<CycleTouched> {
     let done = api
         .blocking(|api| {
             api.coordinate(&Command::Cycle(CycleCommand::Open))?;
             api.catch_up([COORDINATOR], false)?;
-            Ok(Json(json!({ "cycle": current_cycle(api) })))
+            Ok(Json(CycleTouched {
+                cycle: current_cycle(api),
+            }))
         })
         .await;
     note(&caller, "open a netting cycle", &done);
@@ -267,12 +315,14 @@ pub(super) async fn open_cycle(
 pub(super) async fn abandon_cycle(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
-) -> Answer {
+) -> Answer<CycleTouched> {
     let done = api
         .blocking(|api| {
             api.coordinate(&Command::Cycle(CycleCommand::Abandon))?;
             api.catch_up([COORDINATOR], false)?;
-            Ok(Json(json!({ "cycle": current_cycle(api) })))
+            Ok(Json(CycleTouched {
+                cycle: current_cycle(api),
+            }))
         })
         .await;
     note(&caller, "abandon the netting cycle", &done);

@@ -3,23 +3,24 @@
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use clearspan_iso20022::read::{Fault, Incoming, Submitted};
 use clearspan_ledger::message::Submission;
 use clearspan_ledger::{Bic, ParticipantId, Reply, ShardId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::access::Caller;
+use super::extract::{Body, Json};
 use super::receipts::{ReceiptDocument, form};
-use super::{Api, COORDINATOR, Problem, must_name};
+use super::{Api, COORDINATOR, Code, Problem, must_name};
 use crate::documents::Document;
 use crate::gateway::Gateway;
 
 /// What became of a message.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     /// `taken`, `repeat`, `held`, `not-taken`, `answered` (an enquiry) or `unreadable`.
     pub status: String,
@@ -66,7 +67,7 @@ pub(super) async fn submit(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    body: Bytes,
+    Body(body): Body,
 ) -> Result<Response, Problem> {
     let sender = must_name(caller.only())?;
     let wants_json = headers
@@ -99,7 +100,7 @@ fn respond(status: StatusCode, answer: Answer, wants_json: bool) -> Response {
         }
         return response;
     }
-    (status, axum::Json(answer)).into_response()
+    (status, Json(answer)).into_response()
 }
 
 fn take(api: &Api, sender: Bic, body: &[u8]) -> Result<(StatusCode, Answer), Problem> {
@@ -108,8 +109,8 @@ fn take(api: &Api, sender: Bic, body: &[u8]) -> Result<(StatusCode, Answer), Pro
         ledger.genesis().map(|genesis| genesis.amount_max)
     });
     let Some(amount_max) = amount_max else {
-        return Err(Problem::unavailable(
-            "NOT_FOUNDED",
+        return Err(Problem::new(
+            Code::NotFounded,
             "the cluster has no participants yet",
         ));
     };
@@ -259,16 +260,16 @@ fn submission(
             (StatusCode::UNPROCESSABLE_ENTITY, answer)
         }
         Reply::HeldFull { missing_from } => {
-            return Err(Problem::unavailable(
-                "BUSY",
+            return Err(Problem::new(
+                Code::Busy,
                 format!(
                     "too many messages wait for number {missing_from}; nothing was stored; send that one first"
                 ),
             ));
         }
         Reply::NotHome { .. } => {
-            return Err(Problem::unavailable(
-                "NOT_TAKEN",
+            return Err(Problem::new(
+                Code::NotTaken,
                 "the participant's home shard does not know it yet; nothing was stored; send it again",
             ));
         }

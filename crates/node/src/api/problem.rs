@@ -2,27 +2,96 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::documents::DocumentError;
 use crate::engine::ProposeError;
 
+macro_rules! codes {
+    ($( $name:ident $status:ident $text:literal $meaning:literal; )+) => {
+        /// What a problem document says to programs. Codes are stable: new ones come, none changes its meaning.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Code {
+            $( #[doc = $meaning] $name, )+
+        }
+
+        impl Code {
+            /// All of them, in the order of their statuses.
+            pub const ALL: &[Self] = &[$( Self::$name ),+];
+
+            /// As it stands in a problem document.
+            #[must_use]
+            pub const fn text(self) -> &'static str {
+                match self { $( Self::$name => $text, )+ }
+            }
+
+            /// The HTTP status that it comes with.
+            #[must_use]
+            pub const fn status(self) -> StatusCode {
+                match self { $( Self::$name => StatusCode::$status, )+ }
+            }
+
+            /// What happened and what to do, for people.
+            #[must_use]
+            pub const fn meaning(self) -> &'static str {
+                match self { $( Self::$name => $meaning, )+ }
+            }
+        }
+    };
+}
+
+codes! {
+    Invalid BAD_REQUEST "INVALID" "The request makes no sense: a parameter or body has another form. Nothing was done; correct it.";
+    Forbidden FORBIDDEN "FORBIDDEN" "The certificate's role may not do that, or it is another participant's.";
+    NotFound NOT_FOUND "NOT_FOUND" "There is no such path, participant, payment, cycle or output number.";
+    Method METHOD_NOT_ALLOWED "METHOD" "The path does not know this method.";
+    Contradiction CONFLICT "CONTRADICTION" "The settings contradict what was taken up before. Nothing was done; the detail says what differs.";
+    RetentionEnded GONE "RETENTION_ENDED" "Output is no longer kept from that number on; the detail names the first that is.";
+    TooLarge PAYLOAD_TOO_LARGE "TOO_LARGE" "The body, or what would be stored of it, is above the limit. Send several smaller messages.";
+    Settings UNPROCESSABLE_ENTITY "SETTINGS" "The participants' settings cannot be used; the detail names the line. Nothing was done.";
+    Refused UNPROCESSABLE_ENTITY "REFUSED" "The ledger refused the act: it does not fit the day's or the cycle's state. Nothing was done.";
+    Internal INTERNAL_SERVER_ERROR "INTERNAL" "A fault of the node. Report it; the same request may be sent to another node.";
+    NotFounded SERVICE_UNAVAILABLE "NOT_FOUNDED" "The cluster has no participants yet. An operator founds it.";
+    Witness SERVICE_UNAVAILABLE "WITNESS" "The node is a witness and keeps no state. Ask another node.";
+    Busy SERVICE_UNAVAILABLE "BUSY" "Too much waits already. Nothing was stored; send it again later.";
+    NotTaken SERVICE_UNAVAILABLE "NOT_TAKEN" "It was not taken in and has no effect. Send it again, here or to another node.";
+    DiskFull SERVICE_UNAVAILABLE "DISK_FULL" "The node's disk has no room left. Nothing was stored; send it to another node.";
+    NoQuorum SERVICE_UNAVAILABLE "NO_QUORUM" "The shard has no leader that this node can reach. Nothing was stored; try another node, or again later.";
+    Unknown SERVICE_UNAVAILABLE "UNKNOWN" "Whether it was stored is not known. Send the same message again: it is never taken twice.";
+    Stopping SERVICE_UNAVAILABLE "STOPPING" "The node stops. Whether it was stored is not known; send the same message to another node.";
+    Behind SERVICE_UNAVAILABLE "BEHIND" "This node has not yet all that the answer needs. Ask again, here or another node.";
+}
+
 /// A refusal or failure, as the client is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// HTTP status.
-    pub status: StatusCode,
     /// For programs.
-    pub code: &'static str,
+    pub code: Code,
+    /// For people: what happened and what to do.
+    pub detail: String,
+}
+
+/// A problem document (RFC 9457).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename = "Problem")]
+pub struct ProblemDocument {
+    /// `urn:clearspan:problem:` and the code in small letters.
+    pub r#type: String,
+    /// The HTTP status in words.
+    pub title: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// For programs; stable.
+    pub code: String,
     /// For people: what happened and what to do.
     pub detail: String,
 }
 
 impl Problem {
-    /// Of a status and code.
-    pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+    /// Of a code.
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
         Self {
-            status,
             code,
             detail: detail.into(),
         }
@@ -30,27 +99,39 @@ impl Problem {
 
     /// The request makes no sense.
     pub fn invalid(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "INVALID", detail)
+        Self::new(Code::Invalid, detail)
     }
 
     /// The caller may not do that.
     pub fn forbidden(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::FORBIDDEN, "FORBIDDEN", detail)
+        Self::new(Code::Forbidden, detail)
     }
 
     /// There is no such thing.
     pub fn not_found(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", detail)
-    }
-
-    /// Try again, here or at another node.
-    pub fn unavailable(code: &'static str, detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
+        Self::new(Code::NotFound, detail)
     }
 
     /// Something that is not the client's fault.
     pub fn internal(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", detail)
+        Self::new(Code::Internal, detail)
+    }
+
+    /// The document that says it.
+    #[must_use]
+    pub fn document(&self) -> ProblemDocument {
+        let status = self.code.status();
+        let code = self.code.text();
+        ProblemDocument {
+            r#type: format!(
+                "urn:clearspan:problem:{}",
+                code.to_ascii_lowercase().replace('_', "-")
+            ),
+            title: status.canonical_reason().unwrap_or("problem").to_owned(),
+            status: status.as_u16(),
+            code: code.to_owned(),
+            detail: self.detail.clone(),
+        }
     }
 }
 
@@ -58,17 +139,15 @@ impl From<ProposeError> for Problem {
     fn from(error: ProposeError) -> Self {
         let detail = error.to_string();
         match error {
-            ProposeError::DiskFull { .. } => Self::unavailable("DISK_FULL", detail),
-            ProposeError::NoLeader => Self::unavailable("NO_QUORUM", detail),
-            ProposeError::Unknown => Self::unavailable("UNKNOWN", detail),
-            ProposeError::Stopped => Self::unavailable("STOPPING", detail),
+            ProposeError::DiskFull { .. } => Self::new(Code::DiskFull, detail),
+            ProposeError::NoLeader => Self::new(Code::NoQuorum, detail),
+            ProposeError::Unknown => Self::new(Code::Unknown, detail),
+            ProposeError::Stopped => Self::new(Code::Stopping, detail),
             ProposeError::Dropped(clearspan_replica::DropReason::Unknown) => {
-                Self::unavailable("UNKNOWN", detail)
+                Self::new(Code::Unknown, detail)
             }
-            ProposeError::Dropped(_) => Self::unavailable("NOT_TAKEN", detail),
-            ProposeError::TooLarge { .. } => {
-                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "TOO_LARGE", detail)
-            }
+            ProposeError::Dropped(_) => Self::new(Code::NotTaken, detail),
+            ProposeError::TooLarge { .. } => Self::new(Code::TooLarge, detail),
             ProposeError::NoShard(_) => Self::internal(detail),
         }
     }
@@ -79,8 +158,8 @@ impl From<DocumentError> for Problem {
         match error {
             DocumentError::ParticipantUnknown => Self::not_found("no such participant"),
             DocumentError::NumberUnknown { .. } => Self::not_found(error.to_string()),
-            DocumentError::Missing { .. } => Self::unavailable(
-                "BEHIND",
+            DocumentError::Missing { .. } => Self::new(
+                Code::Behind,
                 format!("this node has not yet all of it: {error}; ask again"),
             ),
             other => Self::internal(other.to_string()),
@@ -90,22 +169,18 @@ impl From<DocumentError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let body = json!({
-            "type": format!("urn:clearspan:problem:{}", self.code.to_ascii_lowercase().replace('_', "-")),
-            "title": self.status.canonical_reason().unwrap_or("problem"),
-            "status": self.status.as_u16(),
-            "code": self.code,
-            "detail": self.detail,
-        });
-        let mut response = (self.status, body.to_string()).into_response();
-        response.headers_mut().insert(
+        let status = self.code.status();
+        let body = serde_json::to_string(&self.document()).unwrap_or_default();
+        let mut response = (status, body).into_response();
+        // Who counts or logs answers need not read bodies.
+        response.extensions_mut().insert(self.code);
+        let headers = response.headers_mut();
+        headers.insert(
             header::CONTENT_TYPE,
             HeaderValue::from_static("application/problem+json"),
         );
-        if self.status == StatusCode::SERVICE_UNAVAILABLE {
-            response
-                .headers_mut()
-                .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         response
     }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Query, State};
-use axum::{Extension, Json};
+use axum::Extension;
+use axum::extract::State;
 use clearspan_ledger::{Bic, Currency, CycleNumber, PaymentId};
 
 use super::access::Caller;
+use super::extract::{Json, Path, Query};
 use super::{Api, COORDINATOR, Problem, Scope, must_name};
 use crate::history::{self, AccountState, CycleState, PaymentHistory};
 

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Query, State};
-use axum::http::StatusCode;
-use axum::{Extension, Json};
+use axum::Extension;
+use axum::extract::State;
 use clearspan_ledger::entry::Command;
 use clearspan_ledger::{Bic, ParticipantId, Reply, ShardId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::access::Caller;
-use super::{Api, Problem, must_name, subject};
+use super::extract::{Json, Query};
+use super::{Api, Code, Problem, must_name, subject};
 use crate::documents::{Document, DocumentError};
 use crate::engine::Lane;
 
@@ -27,20 +28,25 @@ const WAIT_MAX_MS: u64 = 60_000;
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Which numbers.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Range {
+    /// Whose, for an auditor.
     participant: Option<String>,
+    /// The first number; after what was acknowledged when left out.
     from: Option<u64>,
+    /// How many numbers at most: 100 when left out, 1,000 at most.
     max: Option<u64>,
+    /// How long to wait for the first number, in milliseconds, 60,000 at most.
     #[serde(default)]
     wait_ms: u64,
+    /// What this node holds, without asking whether there is more.
     #[serde(default)]
     stale: bool,
 }
 
 /// Output numbers with their documents.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipts {
     /// Whose.
     pub participant: String,
@@ -57,7 +63,7 @@ pub struct Receipts {
 }
 
 /// One output number.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
     /// The number.
     pub number: u64,
@@ -66,7 +72,7 @@ pub struct Receipt {
 }
 
 /// One document, byte for byte the same at every node and every time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReceiptDocument {
     /// As in an outbox: `00000012-pacs.002.xml`.
     pub file_name: String,
@@ -140,8 +146,7 @@ pub(super) async fn read(
         let from = range.from.unwrap_or_else(|| (acknowledged + 1).max(first));
         if from < first {
             return Err(Problem::new(
-                StatusCode::GONE,
-                "RETENTION_ENDED",
+                Code::RetentionEnded,
                 format!("output is kept from number {first} on"),
             ));
         }
@@ -219,17 +224,27 @@ pub(super) fn form(
 }
 
 /// What is safely stored.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Through {
+    /// The highest number that is stored, with all before it.
     through: u64,
+}
+
+/// Where a participant's output stands after an acknowledgement.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(super) struct Acknowledged {
+    /// The highest number that the participant said it has.
+    acknowledged: u64,
+    /// The number that the next output will take.
+    end: u64,
 }
 
 pub(super) async fn acknowledge(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     Json(Through { through }): Json<Through>,
-) -> Result<Json<serde_json::Value>, Problem> {
+) -> Result<Json<Acknowledged>, Problem> {
     let bic = must_name(caller.only())?;
     api.blocking(move |api| {
         let (participant, home) = api.find(bic, false)?;
@@ -237,8 +252,7 @@ pub(super) async fn acknowledge(
         match api.engine.execute(home, &command, Lane::Bulk)?.reply {
             Reply::Refused(refusal) => {
                 return Err(Problem::new(
-                    StatusCode::UNPROCESSABLE_ENTITY,
-                    "REFUSED",
+                    Code::Refused,
                     format!("the ledger refused it: {refusal:?}"),
                 ));
             }
@@ -249,9 +263,7 @@ pub(super) async fn acknowledge(
         let Bounds {
             acknowledged, end, ..
         } = bounds(api, home, participant);
-        Ok(Json(
-            serde_json::json!({ "acknowledged": acknowledged, "end": end }),
-        ))
+        Ok(Json(Acknowledged { acknowledged, end }))
     })
     .await
 }

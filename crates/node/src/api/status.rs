@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
-use axum::Json;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use clearspan_replica::{MemberId, Role};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::extract::{Json, Query};
 use super::{Api, COORDINATOR, Problem, Scope};
 use crate::cluster::definition::NodeKind;
 use crate::summary::{Summary, summarize};
 
 /// A node's view of the cluster.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeStatus {
     /// This node.
     pub node: String,
@@ -47,7 +48,7 @@ pub struct NodeStatus {
 }
 
 /// A node as this one sees it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PeerState {
     /// Its name.
     pub node: String,
@@ -70,7 +71,7 @@ pub struct PeerState {
 }
 
 /// A shard's replica on this node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShardState {
     /// The shard.
     pub shard: u16,

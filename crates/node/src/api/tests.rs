@@ -11,7 +11,9 @@ use clearspan_storage::{ClusterId, NodeId};
 use tower::ServiceExt as _;
 
 use super::access::{Access, Operation, Role, access};
-use super::{Api, ROUTES, router};
+use super::openapi::may_answer;
+use super::openapi::tests::check;
+use super::{Api, Code, ROUTES, Route, router};
 use crate::cluster::definition::{Definition, Node, NodeKind};
 use crate::cluster::pki::ClientName;
 use crate::engine::{Engine, EngineOptions};
@@ -50,14 +52,57 @@ fn name_of(role: Role) -> ClientName {
     }
 }
 
+/// Asks, and holds the answer against the description of the interface.
 async fn ask(api: &Arc<Api>, role: Role, method: &Method, path: &str) -> StatusCode {
+    let described = ROUTES.iter().find(|route| {
+        let known = route.path.split('/');
+        let mut parts = path.split('?').next().unwrap().split('/');
+        route.method == *method
+            && known
+                .zip(parts.by_ref())
+                .all(|(known, part)| known == part || known.starts_with('{'))
+            && parts.next().is_none()
+            && route.path.split('/').count() == path.split('?').next().unwrap().split('/').count()
+    });
     let request = Request::builder()
         .method(method.clone())
         .uri(path.replace("{id}", "x").replace("{number}", "1"))
         .body(Body::empty())
         .unwrap();
     let app = router(api).layer(Extension(name_of(role)));
-    app.oneshot(request).await.unwrap().status()
+    let response = app.oneshot(request).await.unwrap();
+    let status = response.status();
+    let code = response.extensions().get::<Code>().copied();
+    let json = response
+        .headers()
+        .get("content-type")
+        .is_some_and(|kind| kind.to_str().unwrap().contains("json"));
+    let body = axum::body::to_bytes(response.into_body(), 1 << 20)
+        .await
+        .unwrap();
+    let Some(route) = described else {
+        assert_eq!(status, StatusCode::NOT_FOUND, "{path}");
+        return status;
+    };
+    if let Some(code) = code {
+        assert!(
+            may_answer(route, code),
+            "{method} {path}: {code:?} is not described"
+        );
+    }
+    if json && path != "/v1/openapi.json" {
+        let whole = super::openapi();
+        let method = method.as_str().to_ascii_lowercase();
+        let form = &whole["paths"][route.path][method]["responses"][status.as_str()]["content"];
+        let media = if code.is_some() {
+            "application/problem+json"
+        } else {
+            "application/json"
+        };
+        let value = serde_json::from_slice(&body).unwrap();
+        check(&whole, &form[media]["schema"], &value, path).unwrap();
+    }
+    status
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -65,7 +110,13 @@ async fn every_role_and_path_as_the_table_says() {
     let dir = tempfile::tempdir().unwrap();
     let api = api(dir.path());
     let mut allowed = 0;
-    for (method, path, operation) in &ROUTES {
+    for Route {
+        method,
+        path,
+        operation,
+        ..
+    } in ROUTES
+    {
         for role in Role::ALL {
             let status = ask(&api, role, method, path).await;
             if access(role, *operation) == Access::No {
@@ -88,7 +139,7 @@ async fn every_role_and_path_as_the_table_says() {
 fn every_operation_has_a_path_and_money_moves_for_participants_alone() {
     for operation in Operation::ALL {
         assert!(
-            ROUTES.iter().any(|(_, _, known)| *known == operation),
+            ROUTES.iter().any(|route| route.operation == operation),
             "{operation:?}"
         );
     }
@@ -99,7 +150,8 @@ fn every_operation_has_a_path_and_money_moves_for_participants_alone() {
     for operation in Operation::ALL {
         let participant = access(Role::Participant, operation);
         assert!(
-            participant != Access::All || operation == Operation::Probe,
+            participant != Access::All
+                || matches!(operation, Operation::ReadInterface | Operation::Probe),
             "{operation:?}"
         );
     }

@@ -1,0 +1,522 @@
+//! Every path of the interface, once: the router, the roles' table and the OpenAPI document are made from it.
+
+use std::sync::Arc;
+
+use axum::http::Method;
+use axum::routing::{MethodRouter, get, post};
+
+use super::access::Operation;
+use super::messages::Answer;
+use super::openapi::{Content, Doc};
+use super::problem::Code;
+use super::receipts::{Range, Receipts, Through};
+use super::{Api, Scope, admin, messages, metrics, openapi, queries, receipts, status};
+use crate::history::{AccountState, CycleState, PaymentHistory};
+use crate::summary::Summary;
+
+/// One method of one path.
+#[derive(Debug)]
+pub struct Route {
+    /// The method.
+    pub method: Method,
+    /// The path; what stands in braces is a parameter.
+    pub path: &'static str,
+    /// What it is, for the table of roles.
+    pub operation: Operation,
+    pub(super) handler: fn() -> MethodRouter<Arc<Api>>,
+    pub(super) doc: Doc,
+}
+
+impl Route {
+    pub(super) fn handler(&self) -> MethodRouter<Arc<Api>> {
+        (self.handler)()
+    }
+}
+
+/// Of whoever asks what the state is.
+const READS: &[Code] = &[Code::Witness, Code::NoQuorum, Code::Stopping, Code::Behind];
+/// Of whoever changes it.
+const CHANGES: &[Code] = &[
+    Code::TooLarge,
+    Code::Witness,
+    Code::NotTaken,
+    Code::DiskFull,
+    Code::NoQuorum,
+    Code::Unknown,
+    Code::Stopping,
+    Code::Behind,
+];
+
+/// All of them.
+pub static ROUTES: &[Route] = &[
+    Route {
+        method: Method::POST,
+        path: "/v1/messages",
+        operation: Operation::SubmitMessage,
+        handler: || post(messages::submit),
+        doc: Doc {
+            id: "submitMessage",
+            summary: "Hand in one message",
+            description: "Any node takes any participant's message. The answer leaves once the message is durable and applied. Without an answer send the same bytes again, here or to another node: the stored answer comes, and nothing is taken twice. With `Accept: application/json` the answer is a JSON document that holds the XML answers; otherwise one XML document, with the rest in headers `clearspan-status`, `clearspan-message` and `clearspan-answer`.",
+            body: &[Content::text(
+                "application/xml",
+                include_str!("openapi/payment.xml"),
+            )],
+            answers: &[
+                (
+                    200,
+                    "Taken in, a repeat, or an enquiry's answer",
+                    &[
+                        Content::parsed::<Answer>(
+                            "application/json",
+                            include_str!("openapi/answer.json"),
+                        ),
+                        Content::text(
+                            "application/xml",
+                            "<Document xmlns=\"urn:iso:std:iso:20022:tech:xsd:pacs.002.001.10\"/>",
+                        ),
+                    ],
+                ),
+                (
+                    202,
+                    "Held: messages with lower numbers are missing",
+                    &[Content::parsed::<Answer>(
+                        "application/json",
+                        include_str!("openapi/held.json"),
+                    )],
+                ),
+                (
+                    422,
+                    "Nothing was stored: the message cannot be read, or not be taken; `code` and the document say why",
+                    &[Content::parsed::<Answer>(
+                        "application/json",
+                        include_str!("openapi/unreadable.json"),
+                    )],
+                ),
+            ],
+            codes: &[CHANGES, &[Code::NotFound, Code::NotFounded, Code::Busy]],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::GET,
+        path: "/v1/receipts",
+        operation: Operation::ReadReceipts,
+        handler: || get(receipts::read),
+        doc: Doc {
+            id: "readReceipts",
+            summary: "Read a participant's numbered output",
+            description: "Numbers count from 1 without holes; every node has the same bytes under the same number. `wait_ms` waits for the first number (long poll); `next` is where to go on.",
+            query: Some(|generator| generator.subschema_for::<Range>()),
+            answers: &[(
+                200,
+                "Numbers in order",
+                &[Content::parsed::<Receipts>(
+                    "application/json",
+                    include_str!("openapi/receipts.json"),
+                )],
+            )],
+            codes: &[READS, &[Code::NotFound, Code::RetentionEnded]],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::POST,
+        path: "/v1/receipts/acknowledge",
+        operation: Operation::AcknowledgeReceipts,
+        handler: || post(receipts::acknowledge),
+        doc: Doc {
+            id: "acknowledgeReceipts",
+            summary: "Say that output is safely stored",
+            description: "`GET /v1/receipts` without `from` begins behind what was acknowledged. Output stays readable within retention all the same.",
+            body: &[Content::parsed::<Through>(
+                "application/json",
+                r#"{ "through": 12 }"#,
+            )],
+            answers: &[(
+                200,
+                "Acknowledged",
+                &[Content::given::<receipts::Acknowledged>(
+                    r#"{ "acknowledged": 12, "end": 15 }"#,
+                )],
+            )],
+            codes: &[CHANGES, &[Code::NotFound, Code::Refused]],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::GET,
+        path: "/v1/payments/{id}",
+        operation: Operation::ReadPayment,
+        handler: || get(queries::payments),
+        doc: Doc {
+            id: "readPayment",
+            summary: "Look a payment up",
+            description: "By its UETR, or by its transaction identifier when it has none. Participants see payments that they sent or received, and what they themselves were told.",
+            query: Some(|generator| generator.subschema_for::<Scope>()),
+            path: &[("id", "UETR or transaction identifier", "string")],
+            answers: &[(
+                200,
+                "Every payment under that key",
+                &[Content::given::<Vec<PaymentHistory>>(include_str!(
+                    "openapi/payments.json"
+                ))],
+            )],
+            codes: &[READS, &[Code::NotFound]],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::GET,
+        path: "/v1/accounts",
+        operation: Operation::ReadAccounts,
+        handler: || get(queries::accounts),
+        doc: Doc {
+            id: "readAccounts",
+            summary: "Look accounts up",
+            description: "A participant's own; of everybody, or of one that is named, for operators and auditors.",
+            query: Some(|generator| generator.subschema_for::<Scope>()),
+            answers: &[(
+                200,
+                "Accounts",
+                &[Content::given::<Vec<AccountState>>(include_str!(
+                    "openapi/accounts.json"
+                ))],
+            )],
+            codes: &[READS, &[Code::NotFound]],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::GET,
+        path: "/v1/queue",
+        operation: Operation::ReadQueue,
+        handler: || get(queries::queue),
+        doc: Doc {
+            id: "readQueue",
+            summary: "Look up a participant's queued payments",
+            description: "In the order in which they will settle, class by class.",
+            query: Some(|generator| generator.subschema_for::<Scope>()),
+            answers: &[(
+                200,
+                "Payments that wait",
+                &[Content::given::<Vec<PaymentHistory>>(include_str!(
+                    "openapi/payments.json"
+                ))],
+            )],
+            codes: &[READS, &[Code::NotFound]],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::GET,
+        path: "/v1/incoming",
+        operation: Operation::ReadIncoming,
+        handler: || get(queries::incoming),
+        doc: Doc {
+            id: "readIncoming",
+            summary: "Look up payments that others have queued for a participant",
+            query: Some(|generator| generator.subschema_for::<Scope>()),
+            answers: &[(
+                200,
+                "Payments that are expected",
+                &[Content::given::<Vec<PaymentHistory>>(include_str!(
+                    "openapi/payments.json"
+                ))],
+            )],
+            codes: &[READS, &[Code::NotFound]],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::GET,
+        path: "/v1/cycles",
+        operation: Operation::ReadCycles,
+        handler: || get(queries::cycles),
+        doc: Doc {
+            id: "readCycles",
+            summary: "Look netting cycles up",
+            description: "Participants see their own results only.",
+            query: Some(|generator| generator.subschema_for::<Scope>()),
+            answers: &[(
+                200,
+                "Cycles within retention",
+                &[Content::given::<Vec<CycleState>>(include_str!(
+                    "openapi/cycles.json"
+                ))],
+            )],
+            codes: &[READS],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::GET,
+        path: "/v1/cycles/{number}",
+        operation: Operation::ReadCycles,
+        handler: || get(queries::cycle),
+        doc: Doc {
+            id: "readCycle",
+            summary: "Look one netting cycle up",
+            description: "Participants see their own results only.",
+            query: Some(|generator| generator.subschema_for::<Scope>()),
+            path: &[("number", "The cycle's number", "integer")],
+            answers: &[(
+                200,
+                "The cycle",
+                &[Content::given::<Vec<CycleState>>(include_str!(
+                    "openapi/cycles.json"
+                ))],
+            )],
+            codes: &[READS, &[Code::NotFound]],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::POST,
+        path: "/v1/admin/participants",
+        operation: Operation::Administer,
+        handler: || post(admin::participants),
+        doc: Doc {
+            id: "takeUpParticipants",
+            summary: "Take participants up",
+            description: "The first settings found the cluster. Sent again they change nothing; what was taken up before must stay as it was.",
+            body: &[Content::text(
+                "application/toml",
+                include_str!("openapi/participants.toml"),
+            )],
+            answers: &[(
+                200,
+                "Taken up",
+                &[Content::given::<admin::TakenUp>(
+                    r#"{ "participants": 2, "business_date": "2026-11-30", "everywhere": true }"#,
+                )],
+            )],
+            codes: &[CHANGES, &[Code::Settings, Code::Contradiction]],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::POST,
+        path: "/v1/admin/day/open",
+        operation: Operation::Administer,
+        handler: || post(admin::open_day),
+        doc: Doc {
+            id: "openDay",
+            summary: "Open a business day",
+            description: "Asked again for the same date it changes nothing.",
+            body: &[Content::parsed::<admin::Day>(
+                "application/json",
+                r#"{ "date": "2026-11-30" }"#,
+            )],
+            answers: &[(
+                200,
+                "Open",
+                &[Content::given::<admin::DayOpened>(
+                    r#"{ "business_day": "2026-11-30", "everywhere": true }"#,
+                )],
+            )],
+            codes: &[CHANGES, &[Code::Refused]],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::POST,
+        path: "/v1/admin/day/cut-off",
+        operation: Operation::Administer,
+        handler: || post(admin::cut_off),
+        doc: Doc {
+            id: "passCutOff",
+            summary: "Pass the cut-off of one kind of message, or of all",
+            body: &[Content::parsed::<admin::Kinds>(
+                "application/json",
+                r#"{ "kind": "pacs.008" }"#,
+            )],
+            body_optional: true,
+            answers: &[(
+                200,
+                "Passed",
+                &[Content::given::<admin::CutOffPassed>(
+                    r#"{ "cut_off": "pacs.008", "everywhere": true }"#,
+                )],
+            )],
+            codes: &[CHANGES, &[Code::Refused]],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::POST,
+        path: "/v1/admin/day/close",
+        operation: Operation::Administer,
+        handler: || post(admin::close_day),
+        doc: Doc {
+            id: "closeDay",
+            summary: "Close the business day",
+            description: "What still waits is refused, statements are made. Asked again it changes nothing.",
+            answers: &[(
+                200,
+                "Closed",
+                &[Content::given::<admin::DayClosed>(
+                    r#"{ "closed": "2026-11-30", "everywhere": true }"#,
+                )],
+            )],
+            codes: &[CHANGES, &[Code::Refused]],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::POST,
+        path: "/v1/admin/cycle/open",
+        operation: Operation::Administer,
+        handler: || post(admin::open_cycle),
+        doc: Doc {
+            id: "openCycle",
+            summary: "Start a netting cycle",
+            description: "Not to be repeated without an answer: `GET /v1/cycles` says whether it has begun.",
+            answers: &[(
+                200,
+                "Begun",
+                &[Content::given::<admin::CycleTouched>(r#"{ "cycle": 3 }"#)],
+            )],
+            codes: &[CHANGES, &[Code::Refused]],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::POST,
+        path: "/v1/admin/cycle/abandon",
+        operation: Operation::Administer,
+        handler: || post(admin::abandon_cycle),
+        doc: Doc {
+            id: "abandonCycle",
+            summary: "Give the running cycle up before its decision",
+            description: "It leaves no trace: its payments wait for the next one.",
+            answers: &[(
+                200,
+                "Given up",
+                &[Content::given::<admin::CycleTouched>(r#"{ "cycle": 3 }"#)],
+            )],
+            codes: &[CHANGES, &[Code::Refused]],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::GET,
+        path: "/v1/status",
+        operation: Operation::ReadStatus,
+        handler: || get(status::status),
+        doc: Doc {
+            id: "readStatus",
+            summary: "How the node, its shards and its peers stand",
+            description: "What this node sees; it asks nobody else.",
+            answers: &[(
+                200,
+                "The node's view",
+                &[Content::parsed::<status::NodeStatus>(
+                    "application/json",
+                    include_str!("openapi/status.json"),
+                )],
+            )],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::GET,
+        path: "/v1/day",
+        operation: Operation::ReadStatus,
+        handler: || get(status::day),
+        doc: Doc {
+            id: "readDay",
+            summary: "The business day's figures, from all shards at one moment",
+            query: Some(|generator| generator.subschema_for::<Scope>()),
+            answers: &[(
+                200,
+                "Figures",
+                &[Content::given::<Summary>(include_str!("openapi/day.json"))],
+            )],
+            codes: &[READS, &[Code::NotFound]],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::GET,
+        path: "/v1/openapi.json",
+        operation: Operation::ReadInterface,
+        handler: || get(openapi::read),
+        doc: Doc {
+            id: "readInterface",
+            summary: "This document",
+            answers: &[(
+                200,
+                "OpenAPI 3.1",
+                &[Content::text(
+                    "application/json",
+                    r#"{ "openapi": "3.1.0" }"#,
+                )],
+            )],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::GET,
+        path: "/metrics",
+        operation: Operation::ReadMetrics,
+        handler: || get(metrics::metrics),
+        doc: Doc {
+            id: "readMetrics",
+            summary: "The node's figures in the OpenMetrics text format",
+            description: "Also at the node's `http` address, without TLS.",
+            answers: &[(
+                200,
+                "Figures",
+                &[Content::text(
+                    "application/openmetrics-text",
+                    "clearspan_ready 1\n# EOF\n",
+                )],
+            )],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::GET,
+        path: "/healthz",
+        operation: Operation::Probe,
+        handler: || get(status::health),
+        doc: Doc {
+            id: "probeHealth",
+            summary: "Whether the process works",
+            description: "Also at the node's `http` address, without TLS.",
+            answers: &[
+                (200, "It does", &[Content::text("text/plain", "ok\n")]),
+                (
+                    503,
+                    "It stops",
+                    &[Content::text("text/plain", "stopping\n")],
+                ),
+            ],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::GET,
+        path: "/readyz",
+        operation: Operation::Probe,
+        handler: || get(status::ready),
+        doc: Doc {
+            id: "probeReadiness",
+            summary: "Whether messages can be taken in here",
+            description: "Also at the node's `http` address, without TLS.",
+            answers: &[
+                (200, "They can", &[Content::text("text/plain", "ready\n")]),
+                (
+                    503,
+                    "They cannot, and why",
+                    &[Content::text(
+                        "text/plain",
+                        "1 of 4 shards have no leader that this node knows\n",
+                    )],
+                ),
+            ],
+            ..Doc::EMPTY
+        },
+    },
+];
