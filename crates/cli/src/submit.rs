@@ -1,13 +1,15 @@
 //! `clearspan submit`
 
 use std::io::Write as _;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::Context as _;
 use clap::Args;
 use clearspan_node::api::Answer;
-use clearspan_node::client::{Ask, Client, Retry};
+use clearspan_node::client::{Ask, Client};
 use serde::Serialize;
 
 use crate::output;
@@ -16,7 +18,8 @@ use crate::remote::Remote;
 /// Hand messages in at a running cluster
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Files go in one by one, those of a directory in the order of their paths. A message without an answer is sent again as it
+A file holds one message: ISO 20022 XML, or a compact package (docs/format/package.md). Files go in one by one, those of a
+directory in the order of their paths; with --in-flight several at once, whose order only numbered messages keep. A message without an answer is sent again as it
 is, to the next node: it is never taken twice. Exit code 1 when one was refused or not stored, 3 when no node answered.
 
 Example:
@@ -24,12 +27,18 @@ Example:
 pub(crate) struct Submit {
     #[command(flatten)]
     remote: Remote,
-    /// Messages: files, or directories with .xml files
+    /// Messages: files, or directories with .xml and .package files
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// Where the answers go, one file each under the message's name
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Messages on their way at once, each on a connection of its own
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    in_flight: u16,
+    /// Ask for numbers and counts only, not for the answer's documents
+    #[arg(long, conflicts_with = "out")]
+    brief: bool,
 }
 
 /// One message's answer.
@@ -47,44 +56,63 @@ impl Submit {
         for path in &self.files {
             gather(path, &mut files)?;
         }
-        let mut client = self.remote.client()?;
-        let mut all_taken = true;
-        for file in &files {
-            let (node, answer) = submit(&mut client, file)?;
-            all_taken &= matches!(
-                answer.status.as_str(),
-                "taken" | "repeat" | "held" | "answered"
-            );
-            if let Some(out) = &self.out {
-                write_answers(out, file, &answer)?;
+        let next = AtomicUsize::new(0);
+        let all_taken = AtomicBool::new(true);
+        let in_flight = usize::from(self.in_flight).min(files.len());
+        let work = || -> anyhow::Result<()> {
+            let mut client = self.remote.client()?;
+            while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let (node, answer) = submit(&mut client, file, self.brief)?;
+                if !self.show(file, node, answer, json)? {
+                    all_taken.store(false, Ordering::Relaxed);
+                }
             }
-            let mut stdout = std::io::stdout().lock();
-            if json {
-                serde_json::to_writer(&mut stdout, &Line { file, node, answer })
-                    .map_err(std::io::Error::from)?;
-                writeln!(stdout)?;
-            } else {
-                let number = |number: Option<u64>| number.map_or("-".to_owned(), output::count);
-                writeln!(
-                    stdout,
-                    "{}  message {}  answer {}  {}{}",
-                    answer.status,
-                    number(answer.message_no),
-                    number(answer.answer_no),
-                    file.display(),
-                    answer
-                        .code
-                        .as_ref()
-                        .map(|code| format!("  {code}"))
-                        .unwrap_or_default()
-                )?;
-            }
-        }
-        Ok(if all_taken {
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..in_flight).map(|_| scope.spawn(work)).collect();
+            workers
+                .into_iter()
+                .try_for_each(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        })?;
+        Ok(if all_taken.into_inner() {
             ExitCode::SUCCESS
         } else {
             ExitCode::FAILURE
         })
+    }
+
+    /// Shows what became of a message; says whether it was taken.
+    fn show(&self, file: &Path, node: String, answer: Answer, json: bool) -> anyhow::Result<bool> {
+        let taken = matches!(
+            answer.status.as_str(),
+            "taken" | "repeat" | "held" | "answered"
+        );
+        if let Some(out) = &self.out {
+            write_answers(out, file, &answer)?;
+        }
+        let mut stdout = std::io::stdout().lock();
+        if json {
+            serde_json::to_writer(&mut stdout, &Line { file, node, answer })
+                .map_err(std::io::Error::from)?;
+            writeln!(stdout)?;
+        } else {
+            let number = |number: Option<u64>| number.map_or("-".to_owned(), output::count);
+            writeln!(
+                stdout,
+                "{}  message {}  answer {}  {}{}",
+                answer.status,
+                number(answer.message_no),
+                number(answer.answer_no),
+                file.display(),
+                answer
+                    .code
+                    .as_ref()
+                    .map(|code| format!("  {code}"))
+                    .unwrap_or_default()
+            )?;
+        }
+        Ok(taken)
     }
 }
 
@@ -99,18 +127,19 @@ fn gather(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
         .collect::<std::io::Result<_>>()?;
     paths.sort();
     for path in paths {
-        if path.is_dir() || path.extension().is_some_and(|extension| extension == "xml") {
+        let is_message = |extension| extension == "xml" || extension == "package";
+        if path.is_dir() || path.extension().is_some_and(is_message) {
             gather(&path, files)?;
         }
     }
     Ok(())
 }
 
-fn submit(client: &mut Client, file: &Path) -> anyhow::Result<(String, Answer)> {
+fn submit(client: &mut Client, file: &Path, brief: bool) -> anyhow::Result<(String, Answer)> {
     let body = std::fs::read(file).with_context(|| format!("read {}", file.display()))?;
     let reply = client.send(&Ask {
-        content_type: "application/xml",
-        ..Ask::post("/v1/messages", body, Retry::Always)
+        minimal: brief,
+        ..Ask::message(body.into())
     })?;
     if reply.content_type.contains("problem") {
         return Err(anyhow::Error::new(reply.refusal()));

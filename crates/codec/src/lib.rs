@@ -1,5 +1,5 @@
 //! Every byte layout that outlives a process or leaves it for another node: entries of the journal (which are also what the
-//! package store keeps), heaps, snapshots, frames.
+//! package store keeps), heaps, participants' compact packages, snapshots, frames.
 //!
 //! All integers are little-endian, lengths are 32 bits, and each layout begins with its kind and version. What reads them
 //! takes bytes from a disk or a peer: it can always say no, and never panics. Checksums belong to whoever stores or sends
@@ -11,6 +11,7 @@ mod bytes_io;
 pub mod entry;
 pub mod frame;
 pub mod heap;
+pub mod package;
 pub mod snapshot;
 
 pub use bytes_io::DecodeError;

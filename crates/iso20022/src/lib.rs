@@ -2,5 +2,6 @@
 
 #![forbid(unsafe_code)]
 
+pub mod fields;
 pub mod read;
 pub mod write;

@@ -41,6 +41,7 @@ mod walk;
 mod tests;
 
 pub use baseline::tokenise_only;
+pub use values::sequence_of;
 
 /// The most of everything that one message may have. Each is checked before memory is taken for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

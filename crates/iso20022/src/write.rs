@@ -32,7 +32,7 @@ mod notification;
 mod statement;
 mod status;
 mod version;
-mod xml;
+pub(crate) mod xml;
 
 pub use acknowledgement::{Acknowledgement, Handled, acknowledgement};
 pub use cancellation::{

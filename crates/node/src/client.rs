@@ -1,31 +1,22 @@
-//! A client of the nodes' public interface, for the command line and tests. It keeps one connection, and goes on to the
-//! next node when one does not answer.
+//! Clients of the nodes' public interface. [`Client`] is for the command line and tests: it keeps one connection, and goes on
+//! to the next node when one does not answer. [`Session`] is one connection for who keeps many.
+
+mod session;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::{Method, Request, StatusCode, header};
-use hyper_util::rt::TokioIo;
+use clearspan_codec::package;
+use hyper::{Method, StatusCode};
 use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
 use serde::de::DeserializeOwned;
-use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
-use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
 
-use crate::cluster::pki::{PkiError, client_config};
+use crate::cluster::pki::PkiError;
+pub use session::{Session, client_tls};
 
-/// For name, TCP and TLS.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Above a node's longest poll and longest wait for an outcome.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(90);
-/// The largest answer.
-const ANSWER_MAX_BYTES: usize = 256 << 20;
 /// Between two tries once all nodes were asked.
 const TRY_AGAIN: Duration = Duration::from_millis(200);
 
@@ -142,6 +133,8 @@ pub struct Ask<'a> {
     pub body: Bytes,
     /// When it may be sent again.
     pub retry: Retry,
+    /// Asks for an answer without documents (`Prefer: return=minimal`).
+    pub minimal: bool,
 }
 
 impl<'a> Ask<'a> {
@@ -155,6 +148,21 @@ impl<'a> Ask<'a> {
             content_type: "",
             body: Bytes::new(),
             retry: Retry::Always,
+            minimal: false,
+        }
+    }
+
+    /// A message to hand in: a compact package, told by how it begins, or XML.
+    #[must_use]
+    pub fn message(body: Bytes) -> Self {
+        let content_type = if package::is_package(&body) {
+            package::CONTENT_TYPE
+        } else {
+            "application/xml"
+        };
+        Self {
+            content_type,
+            ..Self::post("/v1/messages", body, Retry::Always)
         }
     }
 
@@ -168,6 +176,7 @@ impl<'a> Ask<'a> {
             content_type: "application/json",
             body: body.into(),
             retry,
+            minimal: false,
         }
     }
 }
@@ -178,7 +187,7 @@ pub struct Client {
     tls: Arc<ClientConfig>,
     nodes: Vec<String>,
     at: usize,
-    connection: Option<SendRequest<Full<Bytes>>>,
+    connection: Option<Session>,
     patience: Duration,
 }
 
@@ -209,8 +218,7 @@ impl Client {
         nodes_ca: &Path,
         patience: Duration,
     ) -> Result<Self, ClientError> {
-        let mut tls = Arc::unwrap_or_clone(client_config(certificate, key, nodes_ca)?);
-        tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let tls = client_tls(certificate, key, nodes_ca)?;
         let nodes: Result<Vec<String>, ClientError> = nodes
             .iter()
             .map(|node| {
@@ -235,7 +243,7 @@ impl Client {
             .map_err(ClientError::Start)?;
         Ok(Self {
             runtime,
-            tls: Arc::new(tls),
+            tls,
             nodes,
             at: 0,
             connection: None,
@@ -306,14 +314,12 @@ impl Client {
     }
 }
 
-type Connection = SendRequest<Full<Bytes>>;
-
 async fn exchange(
     node: String,
     tls: Arc<ClientConfig>,
-    kept: Option<Connection>,
+    kept: Option<Session>,
     ask: &Ask<'_>,
-) -> Result<(Reply, Connection), Failed> {
+) -> Result<(Reply, Session), Failed> {
     let failed = |sent: bool| {
         let node = node.clone();
         move |why: String| Failed {
@@ -324,80 +330,14 @@ async fn exchange(
     let mut usable = None;
     // One that the node may have closed in the meantime leaves in doubt whether it got the request.
     if let Some(mut kept) = kept.filter(|_| ask.retry == Retry::Always)
-        && kept.ready().await.is_ok()
+        && kept.is_usable().await
     {
         usable = Some(kept);
     }
-    let mut connection = match usable {
+    let mut session = match usable {
         Some(kept) => kept,
-        None => match timeout(CONNECT_TIMEOUT, connect(&node, tls)).await {
-            Ok(connected) => connected.map_err(failed(false))?,
-            Err(_) => return Err(failed(false)("no connection in time".to_owned())),
-        },
+        None => Session::open(&node, tls).await.map_err(failed(false))?,
     };
-    let mut request = Request::builder()
-        .method(ask.method.clone())
-        .uri(ask.path)
-        .header(header::HOST, &node)
-        .header(header::ACCEPT, ask.accept);
-    if !ask.content_type.is_empty() {
-        request = request.header(header::CONTENT_TYPE, ask.content_type);
-    }
-    let request = request
-        .body(Full::new(ask.body.clone()))
-        .map_err(|error| failed(false)(error.to_string()))?;
-    let answer = async {
-        let response = connection
-            .send_request(request)
-            .await
-            .map_err(|error| error.to_string())?;
-        let status = response.status();
-        let content_type = response
-            .headers()
-            .get(header::CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default()
-            .to_owned();
-        let body = Limited::new(response.into_body(), ANSWER_MAX_BYTES)
-            .collect()
-            .await
-            .map_err(|error| error.to_string())?
-            .to_bytes();
-        Ok(Reply {
-            node: node.clone(),
-            status,
-            content_type,
-            body,
-        })
-    };
-    let reply = match timeout(ANSWER_TIMEOUT, answer).await {
-        Ok(answer) => answer.map_err(failed(true))?,
-        Err(_) => return Err(failed(true)("no answer in time".to_owned())),
-    };
-    Ok((reply, connection))
-}
-
-async fn connect(node: &str, tls: Arc<ClientConfig>) -> Result<Connection, String> {
-    let host = node.rsplit_once(':').map_or(node, |(host, _)| host);
-    let host = host
-        .trim_start_matches('[')
-        .trim_end_matches(']')
-        .to_owned();
-    let name = ServerName::try_from(host).map_err(|error| error.to_string())?;
-    let stream = TcpStream::connect(node)
-        .await
-        .map_err(|error| error.to_string())?;
-    let _ = stream.set_nodelay(true);
-    let stream = TlsConnector::from(tls)
-        .connect(name, stream)
-        .await
-        .map_err(|error| error.to_string())?;
-    let (sender, connection) = handshake(TokioIo::new(stream))
-        .await
-        .map_err(|error| error.to_string())?;
-    // It ends with the sender; what goes wrong is told by the next request.
-    tokio::spawn(async move {
-        let _ = connection.await;
-    });
-    Ok(sender)
+    let reply = session.exchange(ask).await.map_err(failed(true))?;
+    Ok((reply, session))
 }

@@ -31,6 +31,7 @@ pub(crate) mod tests;
 use std::sync::Arc;
 
 use clearspan_codec::DecodeError;
+use clearspan_iso20022::fields;
 use clearspan_iso20022::write::{CashVersion, Definition, Framing, Head, output_message_id};
 use clearspan_ledger::message::Submission;
 use clearspan_ledger::stream::{Item, ItemBody};
@@ -430,6 +431,9 @@ impl<'a, V: View> Documents<'a, V> {
                 source,
             }
         })?;
+        if fields::are_in(&submission.heap) {
+            fields::expand(&mut submission);
+        }
         Ok(submission)
     }
 

@@ -306,12 +306,7 @@ impl Engine {
         lane: Lane,
     ) -> Result<Pending, ProposeError> {
         let (data, repeatable) = encode(&self.shared, shard, command)?;
-        if let Some((free_bytes, needed_bytes)) = self.shared.disk_full() {
-            return Err(ProposeError::DiskFull {
-                free_bytes,
-                needed_bytes,
-            });
-        }
+        self.refuse_when_full()?;
         self.send(shard, data, repeatable, lane)
     }
 
@@ -331,6 +326,41 @@ impl Engine {
             std::thread::sleep(DISK_FULL_WAIT);
         }
         self.send(shard, data, repeatable, lane)
+    }
+
+    /// Proposes a command and has its outcome told to `reply` rather than waited for: no thread stands for what is on its
+    /// way. It waits while too much is on its way already.
+    ///
+    /// # Errors
+    /// As [`Engine::propose`]; then `reply` is never called.
+    pub fn propose_with(
+        &self,
+        shard: ShardId,
+        command: &Command,
+        lane: Lane,
+        reply: Replier,
+    ) -> Result<(), ProposeError> {
+        let (data, repeatable) = encode(&self.shared, shard, command)?;
+        self.refuse_when_full()?;
+        self.enqueue(
+            Request {
+                shard,
+                data,
+                repeatable,
+                reply,
+            },
+            lane,
+        )
+    }
+
+    fn refuse_when_full(&self) -> Result<(), ProposeError> {
+        match self.shared.disk_full() {
+            None => Ok(()),
+            Some((free_bytes, needed_bytes)) => Err(ProposeError::DiskFull {
+                free_bytes,
+                needed_bytes,
+            }),
+        }
     }
 
     fn send(

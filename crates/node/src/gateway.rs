@@ -1,11 +1,14 @@
 //! Takes messages in: reads them, finds the sender's home shard, proposes. It holds no state that matters.
 
+use bytes::Bytes;
 use clearspan_iso20022::read::{self, Context, Fault, Incoming, Limits, Submitted};
 use clearspan_ledger::entry::Command;
 use clearspan_ledger::message::{MessageKind, Settlement, Submission};
 use clearspan_ledger::{AmountMinor, Bic, ShardId};
 
-use crate::engine::{Engine, Lane, Pending, ProposeError};
+use crate::engine::{Engine, Lane, Pending, ProposeError, Replier};
+
+mod package;
 
 /// A node's door for participants' messages.
 #[derive(Debug)]
@@ -38,15 +41,7 @@ impl<'a> Gateway<'a> {
     /// # Errors
     /// The fault, with its place, when it cannot be read or attributed.
     pub fn read(&self, bytes: &[u8], sender: Option<Bic>) -> Result<Incoming, Box<Fault>> {
-        let numbers_messages = |bic: Bic| {
-            self.engine.with_ledger(ShardId::new(0), |ledger| {
-                let directory = ledger.directory();
-                directory
-                    .find(bic)
-                    .and_then(|number| directory.get(number))
-                    .is_some_and(|terms| terms.numbers_messages)
-            })
-        };
+        let numbers_messages = |bic| self.numbers_messages(bic);
         let context = Context {
             sender,
             amount_max: self.amount_max,
@@ -59,6 +54,29 @@ impl<'a> Gateway<'a> {
         Ok(incoming)
     }
 
+    /// Reads a compact package, as [`Gateway::read`] reads XML: same checks, same reasons. Its heap came packed.
+    ///
+    /// # Errors
+    /// The fault when it cannot be read.
+    pub fn read_package(&self, bytes: Bytes, sender: Bic) -> Result<Submission, Box<Fault>> {
+        let context = Context {
+            sender: Some(sender),
+            amount_max: self.amount_max,
+            numbers_messages: &|bic| self.numbers_messages(bic),
+        };
+        package::read(bytes, &self.limits, &context)
+    }
+
+    fn numbers_messages(&self, bic: Bic) -> bool {
+        self.engine.with_ledger(ShardId::new(0), |ledger| {
+            let directory = ledger.directory();
+            directory
+                .find(bic)
+                .and_then(|number| directory.get(number))
+                .is_some_and(|terms| terms.numbers_messages)
+        })
+    }
+
     /// Proposes a message to its sender's home shard. A sender that is nobody's is told so by the coordinator's shard.
     ///
     /// # Errors
@@ -67,6 +85,16 @@ impl<'a> Gateway<'a> {
         let (shard, lane) = self.way_of(&submitted.submission);
         self.engine
             .propose(shard, &Command::Submit(submitted.submission), lane)
+    }
+
+    /// As [`Gateway::submit`], but has the outcome told to `reply`.
+    ///
+    /// # Errors
+    /// As [`Engine::propose_with`].
+    pub fn submit_with(&self, submission: Submission, reply: Replier) -> Result<(), ProposeError> {
+        let (shard, lane) = self.way_of(&submission);
+        self.engine
+            .propose_with(shard, &Command::Submit(submission), lane, reply)
     }
 
     /// As [`Gateway::submit`], but waits while the disk is full.

@@ -1,7 +1,7 @@
 //! Bytes from a disk or a peer: whatever they are, reading them gives a value or an error, never a panic.
 
 use bytes::Bytes;
-use clearspan_codec::{DecodeError, entry, heap, snapshot};
+use clearspan_codec::{DecodeError, entry, heap, package, snapshot};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -19,11 +19,14 @@ fn read_all(bytes: &[u8]) {
     }
     let _ = snapshot::decode(shared.clone());
     let _ = heap::unpack(&shared);
+    if let Ok(package) = package::decode(shared) {
+        assert_eq!(package.records().count(), package.len());
+    }
 }
 
 /// A golden file of any layout.
 fn golden() -> impl Strategy<Value = Vec<u8>> {
-    let files: Vec<Vec<u8>> = ["entry", "snapshot", "heap"]
+    let files: Vec<Vec<u8>> = ["entry", "snapshot", "heap", "package"]
         .into_iter()
         .flat_map(all)
         .map(|(_, bytes)| bytes)
@@ -40,7 +43,7 @@ proptest! {
     })]
 
     #[test]
-    fn any_bytes(mut bytes in vec(any::<u8>(), 0..400), kind in prop::sample::select(&b"ES\x00\x01"[..])) {
+    fn any_bytes(mut bytes in vec(any::<u8>(), 0..400), kind in prop::sample::select(&b"ESP\x00\x01"[..])) {
         read_all(&bytes);
         // With the right header most reach further.
         if let [first, second, ..] = &mut bytes[..] {

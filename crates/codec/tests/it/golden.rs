@@ -9,10 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use clearspan_codec::{entry, heap, snapshot};
+use clearspan_codec::{entry, heap, package, snapshot};
 use clearspan_ledger::entry::{Command, Entry};
 
-use crate::samples::{Shards, TIME, commands};
+use crate::samples::{Shards, TIME, commands, packages};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
@@ -149,6 +149,14 @@ fn heaps() {
     assert_eq!(heap::unpack(&packed).as_deref(), Ok(&repeated[..]));
 }
 
+#[test]
+fn compact_packages() {
+    for (name, bytes) in packages() {
+        check("package", name, &bytes);
+        package::decode(Bytes::from(bytes)).expect("a package");
+    }
+}
+
 /// Old versions stay readable, and what is read is written as the same bytes while the version is the newest.
 #[test]
 fn all_versions_are_read() {
@@ -171,6 +179,10 @@ fn all_versions_are_read() {
         if bytes[1] == newest {
             assert_eq!(snapshot::encode(&ledger), bytes, "{}", path.display());
         }
+    }
+    for (path, bytes) in all("package") {
+        package::decode(Bytes::from(bytes))
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
     for (path, bytes) in all("heap") {
         heap::unpack(&Bytes::from(bytes))

@@ -1,6 +1,7 @@
 //! One value of everything that an entry can hold, and a small history of two shards.
 
 use bytes::Bytes;
+use clearspan_codec::package;
 use clearspan_ledger::directory::{AccountTerms, NetUnit, ParticipantTerms};
 use clearspan_ledger::entry::{
     AdminCommand, Available, ChannelMessage, Command, CreditAdvice, CycleCommand, Drop, Entry,
@@ -621,4 +622,44 @@ impl Shards {
         shards.admin(AdminCommand::CloseDay);
         shards
     }
+}
+
+/// One compact package of each kind, net with text and gross without.
+pub(crate) fn packages() -> Vec<(&'static str, Vec<u8>)> {
+    let head = package::Head {
+        kind: MessageKind::CustomerTransfer,
+        sender: bic(ALFA),
+        message_id: text("ALFA-20261130-1"),
+        settlement: Settlement::Net,
+        currency: currency(EUR),
+        date: date(),
+    };
+    let uetr = |text: &str| PaymentId::parse_uetr(text.as_bytes()).expect("a UETR");
+    let fields = b"\x02\x05\x00E2E-1\x09\x03\x00abc";
+    let first = package::Payment {
+        id: uetr("8a562c67-ca16-48ba-b074-65581be6f001"),
+        receiver: bic(BRAV),
+        amount: amount(12_345),
+        fields,
+    };
+    let second = package::Payment {
+        id: uetr("8a562c67-ca16-48ba-b074-65581be6f002"),
+        amount: amount(1),
+        fields: b"",
+        ..first
+    };
+    let gross = package::Head {
+        kind: MessageKind::BankTransfer,
+        message_id: text("ALFA-20261130-2"),
+        settlement: Settlement::Gross {
+            class: Class::High,
+            settle_or_refuse: true,
+        },
+        ..head
+    };
+    vec![
+        ("customer", package::encode(&head, &[first, second])),
+        ("bank-gross", package::encode(&gross, &[second])),
+        ("empty", package::encode(&head, &[])),
+    ]
 }

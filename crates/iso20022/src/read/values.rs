@@ -107,7 +107,8 @@ pub(crate) fn is_lei(text: &[u8]) -> bool {
 }
 
 /// The number that a message identifier ends with behind its last `-` or `/`, from 1.
-pub(crate) fn sequence_of(message_id: &str) -> Option<u64> {
+#[must_use]
+pub fn sequence_of(message_id: &str) -> Option<u64> {
     let (_, digits) = message_id.rsplit_once(['-', '/'])?;
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;

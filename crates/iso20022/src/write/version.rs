@@ -23,7 +23,7 @@ impl Definition {
     }
 
     /// The name of the BIC element in this version: `BICFI` since the second generation of the message.
-    pub(super) const fn bic_tag(self) -> &'static str {
+    pub(crate) const fn bic_tag(self) -> &'static str {
         let last_old = if matches!(self.kind, MessageKind::Cancellation) {
             1
         } else {

@@ -3,31 +3,31 @@
 use clearspan_ledger::{Bic, BusinessDate, Currency, Timestamp};
 
 /// Writes elements of one namespace, under one prefix.
-pub(super) struct Xml<'b> {
-    pub(super) out: &'b mut Vec<u8>,
+pub(crate) struct Xml<'b> {
+    pub(crate) out: &'b mut Vec<u8>,
     /// Prefix of the namespace in hand; empty where it is the default namespace.
-    pub(super) prefix: &'b str,
+    pub(crate) prefix: &'b str,
 }
 
 impl Xml<'_> {
     /// Bytes that are XML already.
-    pub(super) fn raw(&mut self, xml: &str) {
+    pub(crate) fn raw(&mut self, xml: &str) {
         self.out.extend_from_slice(xml.as_bytes());
     }
 
-    pub(super) fn open(&mut self, tag: &str) {
+    pub(crate) fn open(&mut self, tag: &str) {
         self.out.push(b'<');
         self.name(tag);
         self.out.push(b'>');
     }
 
-    pub(super) fn close(&mut self, tag: &str) {
+    pub(crate) fn close(&mut self, tag: &str) {
         self.out.extend_from_slice(b"</");
         self.name(tag);
         self.out.push(b'>');
     }
 
-    pub(super) fn name(&mut self, tag: &str) {
+    pub(crate) fn name(&mut self, tag: &str) {
         if !self.prefix.is_empty() {
             self.out.extend_from_slice(self.prefix.as_bytes());
             self.out.push(b':');
@@ -36,33 +36,33 @@ impl Xml<'_> {
     }
 
     /// An element that holds others.
-    pub(super) fn group(&mut self, tag: &str, content: impl FnOnce(&mut Self)) {
+    pub(crate) fn group(&mut self, tag: &str, content: impl FnOnce(&mut Self)) {
         self.open(tag);
         content(self);
         self.close(tag);
     }
 
     /// An element with text from outside.
-    pub(super) fn text(&mut self, tag: &str, text: &str) {
+    pub(crate) fn text(&mut self, tag: &str, text: &str) {
         self.open(tag);
         push_escaped(self.out, text);
         self.close(tag);
     }
 
     /// As [`Xml::text`], where there is one.
-    pub(super) fn optional(&mut self, tag: &str, text: Option<&str>) {
+    pub(crate) fn optional(&mut self, tag: &str, text: Option<&str>) {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
             self.text(tag, text);
         }
     }
 
     /// A mandatory identifier; an empty one becomes `NOTPROVIDED`.
-    pub(super) fn id(&mut self, tag: &str, id: &str) {
+    pub(crate) fn id(&mut self, tag: &str, id: &str) {
         self.text(tag, if id.is_empty() { "NOTPROVIDED" } else { id });
     }
 
     /// A free text, cut after `max` characters; nothing when it is empty.
-    pub(super) fn description(&mut self, tag: &str, text: &str, max: usize) {
+    pub(crate) fn description(&mut self, tag: &str, text: &str, max: usize) {
         let end = text
             .char_indices()
             .nth(max)
@@ -71,32 +71,32 @@ impl Xml<'_> {
     }
 
     /// An element with a text of ours that needs no escape.
-    pub(super) fn code(&mut self, tag: &str, code: &str) {
+    pub(crate) fn code(&mut self, tag: &str, code: &str) {
         self.open(tag);
         self.raw(code);
         self.close(tag);
     }
 
-    pub(super) fn number(&mut self, tag: &str, number: u64) {
+    pub(crate) fn number(&mut self, tag: &str, number: u64) {
         self.open(tag);
         push_number(self.out, number);
         self.close(tag);
     }
 
-    pub(super) fn date(&mut self, tag: &str, date: BusinessDate) {
+    pub(crate) fn date(&mut self, tag: &str, date: BusinessDate) {
         self.open(tag);
         self.out.extend_from_slice(&date_text(date));
         self.close(tag);
     }
 
-    pub(super) fn time(&mut self, tag: &str, at: Timestamp) {
+    pub(crate) fn time(&mut self, tag: &str, at: Timestamp) {
         self.open(tag);
         self.out.extend_from_slice(&time_text(at));
         self.close(tag);
     }
 
     /// An amount element with its currency; `minor` is not negative, direction is another element.
-    pub(super) fn amount(&mut self, tag: &str, minor: u128, currency: Currency, exponent: u8) {
+    pub(crate) fn amount(&mut self, tag: &str, minor: u128, currency: Currency, exponent: u8) {
         self.out.push(b'<');
         self.name(tag);
         self.out.extend_from_slice(b" Ccy=\"");
@@ -107,27 +107,27 @@ impl Xml<'_> {
     }
 
     /// A decimal without currency.
-    pub(super) fn decimal(&mut self, tag: &str, minor: u128, exponent: u8) {
+    pub(crate) fn decimal(&mut self, tag: &str, minor: u128, exponent: u8) {
         self.open(tag);
         push_decimal(self.out, minor, exponent);
         self.close(tag);
     }
 
-    pub(super) fn uetr(&mut self, tag: &str, bits: u128) {
+    pub(crate) fn uetr(&mut self, tag: &str, bits: u128) {
         self.open(tag);
         self.out.extend_from_slice(&uuid_text(bits));
         self.close(tag);
     }
 
     /// An agent by its BIC.
-    pub(super) fn agent(&mut self, tag: &str, bic: Bic, bic_tag: &str) {
+    pub(crate) fn agent(&mut self, tag: &str, bic: Bic, bic_tag: &str) {
         self.open(tag);
         self.institution(bic, bic_tag);
         self.close(tag);
     }
 
     /// `FinInstnId` with a BIC.
-    pub(super) fn institution(&mut self, bic: Bic, bic_tag: &str) {
+    pub(crate) fn institution(&mut self, bic: Bic, bic_tag: &str) {
         self.open("FinInstnId");
         self.open(bic_tag);
         self.out.extend_from_slice(bic.as_bytes());
@@ -136,7 +136,7 @@ impl Xml<'_> {
     }
 
     /// `FIId` of the header and `Agt` of the assignment hold an institution one level deeper.
-    pub(super) fn nested_agent(&mut self, tag: &str, inner: &str, bic: Bic, bic_tag: &str) {
+    pub(crate) fn nested_agent(&mut self, tag: &str, inner: &str, bic: Bic, bic_tag: &str) {
         self.open(tag);
         self.agent(inner, bic, bic_tag);
         self.close(tag);

@@ -3,20 +3,24 @@
 use std::sync::Arc;
 
 use axum::Extension;
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use clearspan_codec::package;
 use clearspan_iso20022::read::{Fault, Incoming, Submitted};
 use clearspan_ledger::message::Submission;
-use clearspan_ledger::{Bic, ParticipantId, Reply, ShardId};
+use clearspan_ledger::{Bic, Outcome, ParticipantId, Reply, ShardId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
 
 use super::access::Caller;
 use super::extract::{Body, Json};
 use super::receipts::{ReceiptDocument, form};
 use super::{Api, COORDINATOR, Code, Problem, must_name};
 use crate::documents::Document;
+use crate::engine::ProposeError;
 use crate::gateway::Gateway;
 
 /// What became of a message.
@@ -63,6 +67,17 @@ impl Answer {
     }
 }
 
+/// `Prefer: return=minimal` leaves the answer's documents out; its number is there to read them by (RFC 7240).
+const PREFER: &str = "prefer";
+const MINIMAL: &str = "return=minimal";
+
+/// How a message's bytes are to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Xml,
+    Package,
+}
+
 pub(super) async fn submit(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
@@ -70,11 +85,42 @@ pub(super) async fn submit(
     Body(body): Body,
 ) -> Result<Response, Problem> {
     let sender = must_name(caller.only())?;
-    let wants_json = headers
-        .get(header::ACCEPT)
-        .and_then(|accept| accept.to_str().ok())
-        .is_some_and(|accept| accept.contains("application/json"));
-    let (status, answer) = api.blocking(move |api| take(api, sender, &body)).await?;
+    let says = |name: &str, what: &str| {
+        let mut values = headers.get_all(name).iter();
+        values.any(|value| value.to_str().is_ok_and(|value| value.contains(what)))
+    };
+    let wants_json = says("accept", "application/json");
+    let minimal = says(PREFER, MINIMAL);
+    let form = if says("content-type", package::CONTENT_TYPE) {
+        Form::Package
+    } else {
+        Form::Xml
+    };
+    let waiting = match api
+        .blocking(move |api| take(api, sender, form, body))
+        .await?
+    {
+        Taken::Answered(status, answer) => return Ok(respond(status, answer, wants_json)),
+        Taken::Proposed(waiting) => waiting,
+    };
+    let outcome = waiting
+        .outcome
+        .await
+        .unwrap_or(Err(ProposeError::Stopped))?;
+    let (status, answer) = verdict(&outcome.reply)?;
+    if minimal {
+        let mut response = (status, Json(answer)).into_response();
+        let applied = HeaderValue::from_static(MINIMAL);
+        response.headers_mut().insert("preference-applied", applied);
+        return Ok(response);
+    }
+    let (head, participant, home) = (waiting.head, waiting.participant, waiting.home);
+    let answer = api
+        .blocking(move |api| {
+            let documents = documents_of(api, &outcome.reply, &head, participant, home)?;
+            answer.with(documents)
+        })
+        .await?;
     Ok(respond(status, answer, wants_json))
 }
 
@@ -103,7 +149,24 @@ fn respond(status: StatusCode, answer: Answer, wants_json: bool) -> Response {
     (status, Json(answer)).into_response()
 }
 
-fn take(api: &Api, sender: Bic, body: &[u8]) -> Result<(StatusCode, Answer), Problem> {
+/// What became of a message's bytes.
+enum Taken {
+    /// There is nothing to wait for.
+    Answered(StatusCode, Answer),
+    /// It is on its way through the journal.
+    Proposed(Waiting),
+}
+
+/// A message on its way.
+struct Waiting {
+    /// The message without its payments, for an answer.
+    head: Submission,
+    participant: ParticipantId,
+    home: ShardId,
+    outcome: oneshot::Receiver<Result<Outcome, ProposeError>>,
+}
+
+fn take(api: &Api, sender: Bic, form: Form, body: Bytes) -> Result<Taken, Problem> {
     let (participant, home) = api.find(sender, false)?;
     let amount_max = api.engine.with_ledger(COORDINATOR, |ledger| {
         ledger.genesis().map(|genesis| genesis.amount_max)
@@ -115,27 +178,52 @@ fn take(api: &Api, sender: Bic, body: &[u8]) -> Result<(StatusCode, Answer), Pro
         ));
     };
     let gateway = Gateway::new(&api.engine, amount_max);
-    match gateway.read(body, Some(sender)) {
-        Err(fault) => unreadable(api, sender, &fault),
-        Ok(Incoming::Submission(submitted)) => {
-            must_be_sender(submitted.submission.sender, sender)?;
-            submission(api, &gateway, submitted, participant, home)
+    let read = match form {
+        Form::Xml => gateway.read(&body, Some(sender)),
+        Form::Package => gateway.read_package(body, sender).map(|submission| {
+            Incoming::Submission(Submitted {
+                submission,
+                header: None,
+                notes: Vec::new(),
+            })
+        }),
+    };
+    let documents = match read {
+        Err(fault) => {
+            let (status, answer) = unreadable(api, sender, &fault)?;
+            return Ok(Taken::Answered(status, answer));
+        }
+        Ok(Incoming::Submission(Submitted { submission, .. })) => {
+            must_be_sender(submission.sender, sender)?;
+            let head = head_of(&submission);
+            let (told, outcome) = oneshot::channel();
+            let reply = Box::new(move |result| {
+                // Whoever asked may have gone.
+                let _ = told.send(result);
+            });
+            gateway.submit_with(submission, reply)?;
+            return Ok(Taken::Proposed(Waiting {
+                head,
+                participant,
+                home,
+                outcome,
+            }));
         }
         Ok(Incoming::StatusRequest(request)) => {
             must_be_sender(request.sender, sender)?;
             api.catch_up(api.shards(), false)?;
             let reading = api.engine.read();
-            let documents = api.documents(&reading).status_answer(&request)?;
-            Ok((StatusCode::OK, Answer::of("answered").with(documents)?))
+            api.documents(&reading).status_answer(&request)?
         }
         Ok(Incoming::ReportRequest(request)) => {
             must_be_sender(request.sender, sender)?;
             api.catch_up(api.shards(), false)?;
             let reading = api.engine.read();
-            let documents = api.documents(&reading).report_answer(&request)?;
-            Ok((StatusCode::OK, Answer::of("answered").with(documents)?))
+            api.documents(&reading).report_answer(&request)?
         }
-    }
+    };
+    let answer = Answer::of("answered").with(documents)?;
+    Ok(Taken::Answered(StatusCode::OK, answer))
 }
 
 fn must_be_sender(named: Bic, proved: Bic) -> Result<(), Problem> {
@@ -177,37 +265,9 @@ fn head_of(submission: &Submission) -> Submission {
     }
 }
 
-fn submission(
-    api: &Api,
-    gateway: &Gateway<'_>,
-    submitted: Submitted,
-    participant: ParticipantId,
-    home: ShardId,
-) -> Result<(StatusCode, Answer), Problem> {
-    let head = head_of(&submitted.submission);
-    let outcome = gateway.submit(submitted)?.wait()?;
-    // What was applied at the leader is read here: this node may be a moment behind.
-    let numbered = |number: u64, repeat: bool| -> Result<Vec<Document>, Problem> {
-        let here = || {
-            api.engine.with_ledger(home, |ledger| {
-                ledger
-                    .stream(participant)
-                    .is_some_and(|own| own.next_number() > number)
-            })
-        };
-        if !here() {
-            api.catch_up([home], false)?;
-        }
-        if repeat {
-            let reading = api.engine.read();
-            Ok(api.documents(&reading).repeat_answer(participant, number)?)
-        } else {
-            form(api, participant, number, false)
-        }
-    };
-    let now = api.engine.now();
-    let reading = || api.engine.read();
-    Ok(match outcome.reply {
+/// What an outcome says, without the documents that say it to people.
+fn verdict(reply: &Reply) -> Result<(StatusCode, Answer), Problem> {
+    Ok(match *reply {
         Reply::Taken {
             message,
             answer,
@@ -220,7 +280,7 @@ fn submission(
                 answer_no: Some(answer),
                 accepted: Some(accepted),
                 refused: Some(refused),
-                ..Answer::of("taken").with(numbered(answer, false)?)?
+                ..Answer::of("taken")
             },
         ),
         Reply::Repeat { message, answer } => (
@@ -228,37 +288,24 @@ fn submission(
             Answer {
                 message_no: Some(message.get()),
                 answer_no: Some(answer),
-                ..Answer::of("repeat").with(numbered(answer, true)?)?
+                ..Answer::of("repeat")
             },
         ),
-        Reply::Held {
-            answer: 0,
-            missing_from,
-            missing_through,
-        } => {
-            let reading = reading();
-            let document =
-                api.documents(&reading)
-                    .held(&head, missing_from, missing_through, now)?;
-            (StatusCode::ACCEPTED, Answer::of("held").with([document])?)
-        }
         Reply::Held { answer, .. } => (
             StatusCode::ACCEPTED,
             Answer {
-                answer_no: Some(answer),
-                ..Answer::of("held").with(numbered(answer, false)?)?
+                answer_no: Some(answer).filter(|&number| number != 0),
+                ..Answer::of("held")
             },
         ),
-        Reply::NotTaken { reason } => {
-            let reading = reading();
-            let document = api.documents(&reading).not_taken(&head, reason, now)?;
-            let answer = Answer {
+        Reply::NotTaken { reason } => (
+            StatusCode::UNPROCESSABLE_ENTITY,
+            Answer {
                 code: Some(reason.code().to_owned()),
                 detail: Some(reason.text().to_owned()),
-                ..Answer::of("not-taken").with([document])?
-            };
-            (StatusCode::UNPROCESSABLE_ENTITY, answer)
-        }
+                ..Answer::of("not-taken")
+            },
+        ),
         Reply::HeldFull { missing_from } => {
             return Err(Problem::new(
                 Code::Busy,
@@ -277,4 +324,57 @@ fn submission(
             return Err(Problem::internal("an unexpected reply to a message"));
         }
     })
+}
+
+/// The documents of an answer.
+fn documents_of(
+    api: &Api,
+    reply: &Reply,
+    head: &Submission,
+    participant: ParticipantId,
+    home: ShardId,
+) -> Result<Vec<Document>, Problem> {
+    // What was applied at the leader is read here: this node may be a moment behind.
+    let reached = |number: u64| -> Result<(), Problem> {
+        let here = api.engine.with_ledger(home, |ledger| {
+            ledger
+                .stream(participant)
+                .is_some_and(|own| own.next_number() > number)
+        });
+        if here {
+            Ok(())
+        } else {
+            api.catch_up([home], false)
+        }
+    };
+    let now = api.engine.now();
+    match *reply {
+        Reply::Repeat { answer, .. } => {
+            reached(answer)?;
+            let reading = api.engine.read();
+            Ok(api.documents(&reading).repeat_answer(participant, answer)?)
+        }
+        Reply::Held {
+            answer: 0,
+            missing_from,
+            missing_through,
+        } => {
+            let reading = api.engine.read();
+            let document =
+                api.documents(&reading)
+                    .held(head, missing_from, missing_through, now)?;
+            Ok(vec![document])
+        }
+        Reply::Taken { answer, .. } | Reply::Held { answer, .. } => {
+            reached(answer)?;
+            form(api, participant, answer, false)
+        }
+        Reply::NotTaken { reason } => {
+            let reading = api.engine.read();
+            Ok(vec![api.documents(&reading).not_taken(head, reason, now)?])
+        }
+        Reply::HeldFull { .. } | Reply::NotHome { .. } | Reply::Done | Reply::Refused(_) => {
+            Ok(Vec::new())
+        }
+    }
 }

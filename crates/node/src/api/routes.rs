@@ -57,7 +57,7 @@ pub static ROUTES: &[Route] = &[
         doc: Doc {
             id: "submitMessage",
             summary: "Hand in one message",
-            description: "Any node takes any participant's message. The answer leaves once the message is durable and applied. Without an answer send the same bytes again, here or to another node: the stored answer comes, and nothing is taken twice. With `Accept: application/json` the answer is a JSON document that holds the XML answers; otherwise one XML document, with the rest in headers `clearspan-status`, `clearspan-message` and `clearspan-answer`.",
+            description: "Any node takes any participant's message. The answer leaves once the message is durable and applied. Without an answer send the same bytes again, here or to another node: the stored answer comes, and nothing is taken twice. With `Accept: application/json` the answer is a JSON document that holds the XML answers; otherwise one XML document, with the rest in headers `clearspan-status`, `clearspan-message` and `clearspan-answer`. With `Prefer: return=minimal` it is JSON without documents. A compact package (docs/format/package.md) with `Content-Type: application/vnd.clearspan.package` is taken with the same checks and answers as XML.",
             body: &[Content::text(
                 "application/xml",
                 include_str!("openapi/payment.xml"),

@@ -1,5 +1,7 @@
 //! Every cell of the table, through the router, on an embedded node.
 
+mod packages;
+
 use std::sync::Arc;
 
 use axum::Extension;
