@@ -2,5 +2,6 @@
 
 #![forbid(unsafe_code)]
 
+pub mod cluster;
 pub mod generate;
 pub mod measure;

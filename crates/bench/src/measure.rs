@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
+pub(crate) use figure::quantile;
 pub use figure::{Aim, Figure};
 
 /// What can be measured.

@@ -27,7 +27,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    pub(super) fn new(
+    pub(crate) fn new(
         part: &'static str,
         name: impl Into<String>,
         unit: &'static str,
@@ -42,7 +42,7 @@ impl Figure {
         }
     }
 
-    pub(super) fn aiming(self, aim: Aim) -> Self {
+    pub(crate) fn aiming(self, aim: Aim) -> Self {
         Self {
             aim: Some(aim),
             ..self
@@ -127,7 +127,7 @@ fn rounded(value: f64) -> String {
 }
 
 /// The value below which this share of the values lies; 0 of none.
-pub(super) fn quantile(values: &[f64], share: f64) -> f64 {
+pub(crate) fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     #[expect(
