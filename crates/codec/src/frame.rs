@@ -89,6 +89,8 @@ pub enum Refusal {
     Unknown,
     /// The node is stopping.
     Stopped,
+    /// The shard's replicas differ without a majority.
+    Diverged,
 }
 
 /// One frame.
@@ -178,6 +180,15 @@ pub enum Frame {
         shard: ShardId,
         /// The index.
         index: u64,
+    },
+    /// A data member's state digest at an index.
+    Digest {
+        /// The shard.
+        shard: ShardId,
+        /// The last entry that the state holds.
+        index: u64,
+        /// The ledger's running digest.
+        digest: u128,
     },
     /// Send me packages.
     WantPackages {
@@ -317,6 +328,8 @@ kinds! {
     13 ReadIndex: 8, true;
     /// Its answer.
     14 ReadAnswer: SMALL_BODY_MAX_BYTES, false;
+    /// A state digest.
+    15 Digest: 24, true;
 }
 
 /// A frame's header, checked.

@@ -255,8 +255,10 @@ impl Ledger {
             account.participant,
             account.currency
         );
+        // What it has become, not by how much: an account that was wrong before is found out by its next posting.
+        let balance = account.balance.cast_unsigned();
         self.digest
-            .fold_low(u128::from(account.participant.get()) << 48 ^ delta.cast_unsigned());
+            .fold_low(u128::from(account.participant.get()) << 48 ^ balance);
     }
 
     /// Where an account is, by the currency's code.

@@ -34,7 +34,7 @@ use serde::Deserialize;
 use crate::cluster::definition::{Definition, Node, NodeKind};
 use crate::cluster::pki::ClientName;
 use crate::documents::{self, Cache, Documents};
-use crate::engine::{Engine, Reading};
+use crate::engine::{Engine, ProposeError, Reading};
 use crate::links::Links;
 use access::{Access, Caller};
 
@@ -210,8 +210,11 @@ impl Api {
         stale: bool,
     ) -> Result<(), Problem> {
         self.must_hold_state()?;
-        if !stale {
-            for shard in shards {
+        for shard in shards {
+            if self.engine.disputed(shard).is_some() {
+                return Err(ProposeError::Diverged.into());
+            }
+            if !stale {
                 self.engine.catch_up(shard)?;
             }
         }

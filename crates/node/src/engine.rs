@@ -140,6 +140,20 @@ pub enum EngineError {
         /// What was asked for.
         wanted: u16,
     },
+    /// This node's state was found to differ from the majority's.
+    #[error(
+        "{path} says: {why}: this node went astray and is not started again; keep its data directory for examination, and \
+         re-admit the node with an empty one"
+    )]
+    Diverged {
+        /// The note.
+        path: std::path::PathBuf,
+        /// What it says.
+        why: String,
+    },
+    /// A note about diverged replicas cannot be read.
+    #[error("read the notes about diverged replicas")]
+    Verdicts(#[source] std::io::Error),
     /// No random bytes for identities.
     #[error("read random bytes for an identity")]
     Random(#[source] std::io::Error),
@@ -185,6 +199,12 @@ pub enum ProposeError {
         "no answer in time: whether it was stored is unknown; send it again, it will not be taken twice"
     )]
     Unknown,
+    /// The shard's replicas differ and no majority says which is right: nothing was stored, and it is not served.
+    #[error(
+        "replicas of the shard differ and no majority says which is right: it is not served until an operator has decided; \
+         nothing was stored"
+    )]
+    Diverged,
     /// The node is stopping; whether it was stored is unknown: send it again, it will not be taken twice.
     #[error("the node is stopping: send it again later, it will not be taken twice")]
     Stopped,
@@ -401,6 +421,9 @@ impl Engine {
     /// # Errors
     /// When there is no quorum to confirm it.
     pub fn catch_up(&self, shard: ShardId) -> Result<(), ProposeError> {
+        if self.shared.is_disputed(shard) {
+            return Err(ProposeError::Diverged);
+        }
         let (reply, index) = bounded(1);
         self.events
             .send(core::CoreEvent::ReadIndex(shard, reply))
@@ -412,6 +435,12 @@ impl Engine {
             wait = (wait * 2).min(APPLIED_WAIT_MAX);
         }
         Ok(())
+    }
+
+    /// How the replicas of a shard differ, while nobody knows which is right: nothing of it may be told.
+    #[must_use]
+    pub fn disputed(&self, shard: ShardId) -> Option<String> {
+        self.shared.disputed(shard)
     }
 
     /// How every shard stands on this node.

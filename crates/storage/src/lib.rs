@@ -17,6 +17,7 @@ mod free_space;
 mod log;
 mod packages;
 mod snapshots;
+mod verdict;
 
 pub use crash_point::{CRASH_AT, CRASH_POINTS, crash_point};
 pub use data_dir::{ClusterId, DataDir, DataDirError, Identity, Layout, NodeId};
@@ -24,6 +25,7 @@ pub use free_space::{FreeSpace, VolumeSpace};
 pub use log::{FileFaults, Log, LogOptions, WriteFault};
 pub use packages::{Package, PackageError, PackageOptions, PackageStore};
 pub use snapshots::{SnapshotError, SnapshotFile, SnapshotReader, Snapshots};
+pub use verdict::Verdicts;
 
 /// Stops the process at once after a fatal storage failure, saying why on stderr. A destructor could write, so none runs.
 pub fn stop(error: &dyn std::error::Error) -> ! {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that finds nothing fails")]
 
+mod differ;
 mod nodes;
 
 use clearspan_node::api::{Answer, Receipts};
@@ -20,6 +21,11 @@ fn message(number: u32, cents: u32) -> String {
         cents / 100,
         cents % 100
     )
+}
+
+/// The same, settled at once.
+fn urgent(number: u32) -> String {
+    message(number, number).replace("<ChrgBr>", "<SttlmPrty>URGT</SttlmPrty><ChrgBr>")
 }
 
 fn submit(client: &mut Client, xml: &str, accept: &str) -> Reply {

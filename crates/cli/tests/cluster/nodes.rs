@@ -130,6 +130,27 @@ impl Cluster {
         status.unwrap().success()
     }
 
+    /// Waits until a node's process has ended by itself; its exit code, or none when a signal ended it.
+    pub(crate) fn wait_for_end(&mut self, at: usize) -> Option<i32> {
+        let mut child = self.nodes[at].take().unwrap();
+        let mut status = None;
+        self.eventually("a node ends", || {
+            status = child.try_wait().unwrap();
+            status.is_some()
+        });
+        status.unwrap().code()
+    }
+
+    /// What a node has said.
+    pub(crate) fn log(&self, at: usize) -> String {
+        let path = self.dir.path().join(format!("{}.log", NODES[at]));
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    pub(crate) fn data_dir(&self, at: usize) -> PathBuf {
+        self.root().join("nodes").join(NODES[at]).join("data")
+    }
+
     /// A client of these nodes with a certificate of the cluster's.
     pub(crate) fn client(&self, who: &str, nodes: &[usize]) -> Client {
         let addresses: Vec<String> = nodes

@@ -25,6 +25,7 @@ pub(super) fn kind_and_shard(frame: &Frame) -> (Kind, ShardId) {
         Frame::SnapshotPiece { shard, .. } => (Kind::SnapshotPiece, *shard),
         Frame::SnapshotEnd { shard, .. } => (Kind::SnapshotEnd, *shard),
         Frame::Held { shard, .. } => (Kind::Held, *shard),
+        Frame::Digest { shard, .. } => (Kind::Digest, *shard),
         Frame::WantPackages { shard, .. } => (Kind::WantPackages, *shard),
         Frame::Packages { shard, .. } => (Kind::Packages, *shard),
     }
@@ -87,6 +88,10 @@ pub(super) fn put(frame: &Frame, writer: &mut Writer) {
         }
         Frame::SnapshotEnd { delivered, .. } => delivered.put(writer),
         Frame::Held { index, .. } => index.put(writer),
+        Frame::Digest { index, digest, .. } => {
+            index.put(writer);
+            digest.put(writer);
+        }
         Frame::WantPackages { from, below, .. } => {
             from.put(writer);
             below.put(writer);
@@ -167,6 +172,11 @@ pub(super) fn take(kind: Kind, shard: ShardId, reader: &mut Reader) -> Result<Fr
         Kind::Held => Frame::Held {
             shard,
             index: u64::take(reader)?,
+        },
+        Kind::Digest => Frame::Digest {
+            shard,
+            index: u64::take(reader)?,
+            digest: u128::take(reader)?,
         },
         Kind::WantPackages => Frame::WantPackages {
             shard,
@@ -283,6 +293,7 @@ fn put_refusal(refusal: Refusal, writer: &mut Writer) {
         Refusal::NoLeader => 4_u8.put(writer),
         Refusal::Unknown => 5_u8.put(writer),
         Refusal::Stopped => 6_u8.put(writer),
+        Refusal::Diverged => 7_u8.put(writer),
     }
 }
 
@@ -301,6 +312,7 @@ fn take_refusal(reader: &mut Reader) -> Result<Refusal, DecodeError> {
         4 => Refusal::NoLeader,
         5 => Refusal::Unknown,
         6 => Refusal::Stopped,
+        7 => Refusal::Diverged,
         _ => return Err(reader.invalid("no such refusal")),
     })
 }

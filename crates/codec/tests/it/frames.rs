@@ -235,6 +235,7 @@ fn frames() -> Vec<(String, Frame)> {
         ("no-leader", Refusal::NoLeader),
         ("unknown", Refusal::Unknown),
         ("stopped", Refusal::Stopped),
+        ("diverged", Refusal::Diverged),
     ] {
         add(
             &format!("answer-{name}"),
@@ -271,6 +272,15 @@ fn frames() -> Vec<(String, Frame)> {
         },
     );
     add("held", Frame::Held { shard, index: 1234 });
+    let digest = 0x0102_0304_0506_0708_090A_0B0C_0D0E_0F10;
+    add(
+        "digest",
+        Frame::Digest {
+            shard,
+            index: 512,
+            digest,
+        },
+    );
     add("read-index", Frame::ReadIndex { shard, number: 8 });
     add(
         "read-answer",

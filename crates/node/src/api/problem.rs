@@ -57,6 +57,7 @@ codes! {
     Busy SERVICE_UNAVAILABLE "BUSY" "Too much waits already. Nothing was stored; send it again later.";
     NotTaken SERVICE_UNAVAILABLE "NOT_TAKEN" "It was not taken in and has no effect. Send it again, here or to another node.";
     DiskFull SERVICE_UNAVAILABLE "DISK_FULL" "The node's disk has no room left. Nothing was stored; send it to another node.";
+    Diverged SERVICE_UNAVAILABLE "DIVERGED" "The shard's replicas differ and no majority says which is right: an operator must decide. Nothing was stored.";
     NoQuorum SERVICE_UNAVAILABLE "NO_QUORUM" "The shard has no leader that this node can reach. Nothing was stored; try another node, or again later.";
     Unknown SERVICE_UNAVAILABLE "UNKNOWN" "Whether it was stored is not known. Send the same message again: it is never taken twice.";
     Stopping SERVICE_UNAVAILABLE "STOPPING" "The node stops. Whether it was stored is not known; send the same message to another node.";
@@ -140,6 +141,7 @@ impl From<ProposeError> for Problem {
         let detail = error.to_string();
         match error {
             ProposeError::DiskFull { .. } => Self::new(Code::DiskFull, detail),
+            ProposeError::Diverged => Self::new(Code::Diverged, detail),
             ProposeError::NoLeader => Self::new(Code::NoQuorum, detail),
             ProposeError::Unknown => Self::new(Code::Unknown, detail),
             ProposeError::Stopped => Self::new(Code::Stopping, detail),

@@ -34,7 +34,13 @@ impl Route {
 }
 
 /// Of whoever asks what the state is.
-const READS: &[Code] = &[Code::Witness, Code::NoQuorum, Code::Stopping, Code::Behind];
+const READS: &[Code] = &[
+    Code::Witness,
+    Code::NoQuorum,
+    Code::Diverged,
+    Code::Stopping,
+    Code::Behind,
+];
 /// Of whoever changes it.
 const CHANGES: &[Code] = &[
     Code::TooLarge,
@@ -42,6 +48,7 @@ const CHANGES: &[Code] = &[
     Code::NotTaken,
     Code::DiskFull,
     Code::NoQuorum,
+    Code::Diverged,
     Code::Unknown,
     Code::Stopping,
     Code::Behind,

@@ -180,6 +180,13 @@ impl Api {
                 "{leaderless} of {} shards have no leader that this node knows",
                 shards.len()
             ))
+        } else if let Some((shard, how)) = shards.iter().find_map(|shard| {
+            let how = self
+                .engine
+                .disputed(clearspan_ledger::ShardId::new(shard.shard))?;
+            Some((shard.shard, how))
+        }) {
+            Some(format!("shard {shard} is not served: {how}"))
         } else {
             disk_full.map(|(free, needed)| {
                 format!("the disk is full: {free} bytes free, {needed} needed")

@@ -16,6 +16,7 @@ use clearspan_storage::{crash_point, stop};
 use crossbeam_channel::{Receiver, Sender, bounded, never, select, unbounded};
 
 use super::apply::apply_entry;
+use super::disk::Verdicts;
 use super::group::Group;
 use super::log_writer::{LogTask, LogWriter};
 use super::package_writer::{PackageTask, PackageWriter};
@@ -30,6 +31,7 @@ use pump::Link;
 use route::{Origin, Pending, Reader};
 
 mod catch_up;
+mod compare;
 mod lead;
 mod pump;
 mod route;
@@ -72,6 +74,17 @@ enum Stopping {
     Replica {
         shard: ShardId,
         reason: clearspan_replica::StopReason,
+    },
+    #[error(
+        "shard {shard}: at entry {index} this node has state digest {mine:032x}, the majority has {majority:032x}: it went \
+         astray and serves nothing from now on; keep its data directory for examination, and re-admit the node with an \
+         empty one"
+    )]
+    Astray {
+        shard: ShardId,
+        index: u64,
+        mine: u128,
+        majority: u128,
     },
     #[error("shard {shard}: a snapshot was to be installed that was not fetched")]
     NotFetched { shard: ShardId },
@@ -154,11 +167,12 @@ pub(crate) fn assemble(
         disk,
         replicas,
         states,
+        disputed,
     } = recovered;
     // Nothing but a snapshot has been applied yet.
-    let snapshot_indexes: Vec<u64> = states
+    let snapshots_found: Vec<(u64, u128)> = states
         .iter()
-        .map(|state| state.mark.position.index)
+        .map(|state| (state.mark.position.index, state.ledger.digest()))
         .collect();
     let shared = Arc::new(Shared::new(
         disk.cluster,
@@ -166,6 +180,10 @@ pub(crate) fn assemble(
         states,
         disk.packages,
     ));
+    for (shard, how) in disputed {
+        eprintln!("shard {shard} is not served: {how}");
+        shared.set_disputed(ShardId::new(shard.get()), how);
+    }
     let (events, event_queue) = unbounded();
     let (to_log, log_tasks) = waiting.map_or_else(unbounded, |(log, _)| bounded(log));
     let (to_packages, package_tasks) =
@@ -176,7 +194,7 @@ pub(crate) fn assemble(
         shards: (0..)
             .map(ShardId::new)
             .zip(replicas)
-            .zip(snapshot_indexes)
+            .zip(snapshots_found)
             .map(|((id, replica), snapshot)| Shard::new(id, replica, snapshot, &group))
             .collect(),
         group,
@@ -188,6 +206,7 @@ pub(crate) fn assemble(
         gone: BTreeMap::new(),
         tick_ns: (options.election_ns / ELECTION_TICKS as u64).max(1),
         next_tick: shared.clock.now(),
+        verdicts: disk.verdicts,
         shared: shared.clone(),
         log: to_log,
         packages: to_packages.clone(),
@@ -289,6 +308,8 @@ struct Shard {
     held_by_all: u64,
     /// A snapshot that is being fetched from a leader.
     fetch: Option<catch_up::Fetch>,
+    /// State digests, own and others'.
+    compared: compare::Compared,
     /// Members in the order in which they should lead.
     preference: Vec<MemberId>,
     /// No hand-over is tried before this time.
@@ -298,8 +319,15 @@ struct Shard {
 }
 
 impl Shard {
-    fn new(id: ShardId, replica: Replica, snapshot_index: u64, group: &Group) -> Self {
+    fn new(
+        id: ShardId,
+        replica: Replica,
+        (snapshot_index, digest): (u64, u128),
+        group: &Group,
+    ) -> Self {
         let base = replica.status().base.index;
+        let mut compared = compare::Compared::default();
+        compared.reset(snapshot_index, digest);
         Self {
             id,
             replica,
@@ -314,6 +342,7 @@ impl Shard {
             newest_snapshot: snapshot_index.max(base),
             held_by_all: 0,
             fetch: None,
+            compared,
             preference: group.preference(id),
             hand_over_after: Timestamp::ZERO,
             give_up_after: Timestamp::ZERO,
@@ -341,6 +370,7 @@ pub(crate) struct Core {
     /// A beat of the replicas' clock.
     tick_ns: u64,
     next_tick: Timestamp,
+    verdicts: Box<dyn Verdicts>,
     shared: Arc<Shared>,
     log: Sender<LogTask>,
     packages: Sender<PackageTask>,
@@ -517,6 +547,7 @@ impl Core {
             self.step(at, Event::Tick);
             self.hand_over(at, now);
             self.tell_witnesses(at);
+            self.compare(at, now);
         }
         self.sweep(now);
         // Confirmations and messages that found no leader are tried again.
@@ -658,6 +689,10 @@ impl Core {
             );
         }
         let (time, outcome) = apply_entry(state, entry.position, data.as_ref());
+        if !self.group.is_alone() {
+            let compared = &mut self.shards[at].compared;
+            compared.applied(entry.position.index, state.ledger.digest());
+        }
         if let Some(data) = data
             && let Reply::Taken { message, .. } = outcome.reply
         {

@@ -1,7 +1,9 @@
 //! The ports to a node's disk: what the engine's parts ask of it, whatever keeps it. The log's port is
 //! [`clearspan_replica::LogStore`].
 
-use std::io::Read as _;
+use std::collections::BTreeMap;
+use std::io::{self, Read as _};
+use std::path::PathBuf;
 
 use bytes::Bytes;
 use clearspan_replica::{LogPosition, LogStore, ShardId, SnapshotMark};
@@ -63,6 +65,65 @@ pub trait SnapshotStore: std::fmt::Debug + Send {
     fn body(&self, shard: ShardId, position: LogPosition) -> Result<Bytes, SnapshotError>;
 }
 
+/// What was found out about replicas that differ; it outlives the process.
+pub trait Verdicts: std::fmt::Debug + Send {
+    /// Where it lies that this node's state differs from the majority's.
+    fn diverged_file(&self) -> PathBuf;
+
+    /// Where it lies that replicas of a shard differ without a majority.
+    fn disputed_file(&self, shard: ShardId) -> PathBuf;
+
+    /// Notes durably that this node's state differs from the majority's: it must not be served again.
+    ///
+    /// # Errors
+    /// As the disk says.
+    fn diverged(&self, why: &str) -> io::Result<()>;
+
+    /// Notes durably that replicas of a shard differ and there is no majority.
+    ///
+    /// # Errors
+    /// As the disk says.
+    fn disputed(&self, shard: ShardId, why: &str) -> io::Result<()>;
+
+    /// Why this node's state must not be served, if that was noted.
+    ///
+    /// # Errors
+    /// As the disk says: what cannot be read may be such a note.
+    fn read_diverged(&self) -> io::Result<Option<String>>;
+
+    /// Shards, below `shards`, whose replicas differ, and how.
+    ///
+    /// # Errors
+    /// As [`Self::read_diverged`].
+    fn read_disputed(&self, shards: u16) -> io::Result<BTreeMap<ShardId, String>>;
+}
+
+impl Verdicts for clearspan_storage::Verdicts {
+    fn diverged_file(&self) -> PathBuf {
+        self.diverged_file()
+    }
+
+    fn disputed_file(&self, shard: ShardId) -> PathBuf {
+        self.disputed_file(shard)
+    }
+
+    fn diverged(&self, why: &str) -> io::Result<()> {
+        self.diverged(why)
+    }
+
+    fn disputed(&self, shard: ShardId, why: &str) -> io::Result<()> {
+        self.disputed(shard, why)
+    }
+
+    fn read_diverged(&self) -> io::Result<Option<String>> {
+        self.read_diverged()
+    }
+
+    fn read_disputed(&self, shards: u16) -> io::Result<BTreeMap<ShardId, String>> {
+        self.read_disputed(shards)
+    }
+}
+
 /// All of a node's disk.
 pub struct Disk {
     /// The log of all shards.
@@ -71,6 +132,8 @@ pub struct Disk {
     pub packages: Box<dyn Packages>,
     /// Snapshots.
     pub snapshots: Box<dyn SnapshotStore>,
+    /// What was found out about replicas that differ.
+    pub verdicts: Box<dyn Verdicts>,
     /// Whose data it is.
     pub cluster: u128,
     /// Kept for as long as the log may be written: the directory's lock.

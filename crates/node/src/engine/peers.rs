@@ -77,6 +77,15 @@ pub enum PeerFrame {
         /// The index.
         index: u64,
     },
+    /// A data member's state digest of a shard at an index.
+    Digest {
+        /// The shard.
+        shard: ShardId,
+        /// The last entry that it holds.
+        index: u64,
+        /// The ledger's running digest.
+        digest: u128,
+    },
     /// Send me packages of a shard.
     WantPackages {
         /// The shard.
@@ -108,6 +117,7 @@ impl PeerFrame {
             | Self::ReadIndex { .. }
             | Self::ReadAnswer { .. }
             | Self::SnapshotEnd { .. }
+            | Self::Digest { .. }
             | Self::Held { .. } => true,
             Self::WantSnapshot { .. }
             | Self::SnapshotPiece { .. }

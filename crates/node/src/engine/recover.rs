@@ -1,5 +1,6 @@
 //! From a data directory to replicas and ledgers: newest whole snapshot, then the log after it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use clearspan_replica::{LogStore, Membership, Replica, ReplicaConfig, SnapshotMark};
@@ -18,6 +19,8 @@ pub(crate) struct Recovered {
     pub(crate) disk: Disk,
     pub(crate) replicas: Vec<Replica>,
     pub(crate) states: Vec<ShardState>,
+    /// Shards that are not served, since replicas differ.
+    pub(crate) disputed: BTreeMap<clearspan_replica::ShardId, String>,
 }
 
 /// Opens a data directory, or sets a new one up.
@@ -46,6 +49,7 @@ pub(crate) fn open_disk(
         log: Box::new(log),
         packages: Box::new(packages),
         snapshots: Box::new(Snapshots::open(&data)),
+        verdicts: Box::new(data.verdicts()),
         cluster: u128::from_be_bytes(data.identity().cluster.to_bytes()),
         lock: Box::new(data),
     })
@@ -53,6 +57,14 @@ pub(crate) fn open_disk(
 
 /// Restores every shard from what is on the disk.
 pub(crate) fn restore(disk: Disk, shards: u16, group: &Group) -> Result<Recovered, EngineError> {
+    let verdicts = &*disk.verdicts;
+    if let Some(why) = verdicts.read_diverged().map_err(EngineError::Verdicts)? {
+        let path = verdicts.diverged_file();
+        return Err(EngineError::Diverged { path, why });
+    }
+    let disputed = verdicts
+        .read_disputed(shards)
+        .map_err(EngineError::Verdicts)?;
     let log = &*disk.log;
     let found = log.shards().len();
     if found > usize::from(shards)
@@ -74,6 +86,7 @@ pub(crate) fn restore(disk: Disk, shards: u16, group: &Group) -> Result<Recovere
         disk,
         replicas,
         states,
+        disputed,
     })
 }
 

@@ -72,6 +72,8 @@ pub(crate) struct Shared {
     pub(crate) packages: Box<dyn Packages>,
     /// Packages on their way into the store.
     pending: Mutex<BTreeMap<(ShardId, MessageNo), Bytes>>,
+    /// Shards whose replicas differ without a majority, and how.
+    disputed: Mutex<BTreeMap<ShardId, String>>,
     log_volume: VolumeFull,
     package_volume: VolumeFull,
     log_bytes: AtomicU64,
@@ -92,6 +94,7 @@ impl Shared {
             shards: shards.into_iter().map(RwLock::new).collect(),
             packages,
             pending: Mutex::default(),
+            disputed: Mutex::default(),
             log_volume: VolumeFull::new("log"),
             package_volume: VolumeFull::new("packages"),
             log_bytes: AtomicU64::new(0),
@@ -115,6 +118,23 @@ impl Shared {
 
     fn pending(&self) -> MutexGuard<'_, BTreeMap<(ShardId, MessageNo), Bytes>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn all_disputed(&self) -> MutexGuard<'_, BTreeMap<ShardId, String>> {
+        self.disputed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How a shard's replicas differ, while nobody knows which is right.
+    pub(crate) fn disputed(&self, shard: ShardId) -> Option<String> {
+        self.all_disputed().get(&shard).cloned()
+    }
+
+    pub(crate) fn is_disputed(&self, shard: ShardId) -> bool {
+        self.all_disputed().contains_key(&shard)
+    }
+
+    pub(crate) fn set_disputed(&self, shard: ShardId, how: String) {
+        self.all_disputed().insert(shard, how);
     }
 
     pub(crate) fn package_comes(&self, shard: ShardId, message: MessageNo, data: Bytes) {

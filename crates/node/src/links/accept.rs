@@ -180,6 +180,7 @@ fn check_addresses(shared: &Shared, peer: &Peer, frame: &PeerFrame) -> Result<()
         | PeerFrame::SnapshotPiece { shard, .. }
         | PeerFrame::SnapshotEnd { shard, .. }
         | PeerFrame::Held { shard, .. }
+        | PeerFrame::Digest { shard, .. }
         | PeerFrame::ReadIndex { shard, .. }
         | PeerFrame::WantPackages { shard, .. }
         | PeerFrame::Packages { shard, .. } => *shard,

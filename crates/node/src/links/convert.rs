@@ -30,6 +30,7 @@ pub(super) fn weight_bytes(frame: &PeerFrame) -> usize {
             | PeerFrame::ReadIndex { .. }
             | PeerFrame::ReadAnswer { .. }
             | PeerFrame::Held { .. }
+            | PeerFrame::Digest { .. }
             | PeerFrame::WantPackages { .. } => 0,
         }
 }
@@ -74,6 +75,15 @@ pub(super) fn to_wire(frame: PeerFrame) -> Frame {
         },
         PeerFrame::SnapshotEnd { shard, delivered } => Frame::SnapshotEnd { shard, delivered },
         PeerFrame::Held { shard, index } => Frame::Held { shard, index },
+        PeerFrame::Digest {
+            shard,
+            index,
+            digest,
+        } => Frame::Digest {
+            shard,
+            index,
+            digest,
+        },
         PeerFrame::ReadIndex { number, shard } => Frame::ReadIndex { shard, number },
         PeerFrame::ReadAnswer { number, result } => Frame::ReadAnswer {
             number,
@@ -136,6 +146,15 @@ pub(super) fn from_wire(frame: Frame) -> Option<PeerFrame> {
         },
         Frame::SnapshotEnd { shard, delivered } => PeerFrame::SnapshotEnd { shard, delivered },
         Frame::Held { shard, index } => PeerFrame::Held { shard, index },
+        Frame::Digest {
+            shard,
+            index,
+            digest,
+        } => PeerFrame::Digest {
+            shard,
+            index,
+            digest,
+        },
         Frame::ReadIndex { shard, number } => PeerFrame::ReadIndex { number, shard },
         Frame::ReadAnswer { number, result } => PeerFrame::ReadAnswer {
             number,
@@ -175,6 +194,7 @@ fn refusal_to_wire(error: ProposeError) -> Refusal {
         },
         ProposeError::NoShard(shard) => Refusal::NoShard(shard),
         ProposeError::NoLeader => Refusal::NoLeader,
+        ProposeError::Diverged => Refusal::Diverged,
         ProposeError::Unknown => Refusal::Unknown,
         ProposeError::Stopped => Refusal::Stopped,
     }
@@ -201,6 +221,7 @@ fn refusal_from_wire(refusal: Refusal) -> ProposeError {
         },
         Refusal::NoShard(shard) => ProposeError::NoShard(shard),
         Refusal::NoLeader => ProposeError::NoLeader,
+        Refusal::Diverged => ProposeError::Diverged,
         Refusal::Unknown => ProposeError::Unknown,
         Refusal::Stopped => ProposeError::Stopped,
     }

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that finds nothing fails")]
 
+mod differ;
 mod hub;
 mod nodes;
 mod promises;

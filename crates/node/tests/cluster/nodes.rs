@@ -82,7 +82,7 @@ impl Cluster {
         new
     }
 
-    fn dir(&self, at: usize) -> PathBuf {
+    pub(crate) fn dir(&self, at: usize) -> PathBuf {
         self.root.path().join(at.to_string())
     }
 

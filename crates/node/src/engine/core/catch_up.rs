@@ -216,6 +216,9 @@ impl Core {
                 }
             }
             state.mark = mark.clone();
+            let digest = state.ledger.digest();
+            let compared = &mut self.shards[at].compared;
+            compared.reset(mark.position.index, digest);
         }
         let shard = &mut self.shards[at];
         shard.older_snapshot = mark.position.index;

@@ -77,6 +77,10 @@ impl Core {
     /// To the leader, wherever it is.
     fn route(&mut self, mut pending: Pending) {
         let at = pending.shard.index();
+        if self.shared.is_disputed(pending.shard) {
+            self.finish(pending, Err(ProposeError::Diverged));
+            return;
+        }
         let status = self.shards[at].replica.status();
         if matches!(status.role, Role::Leader) {
             self.next_correlation += 1;
@@ -147,7 +151,9 @@ impl Core {
     /// Answers, or tries again where that cannot do harm.
     pub(super) fn settle(&mut self, mut pending: Pending, result: Result<Outcome, ProposeError>) {
         let again = match &result {
-            Ok(_) | Err(ProposeError::Dropped(DropReason::Invalid)) => false,
+            Ok(_) | Err(ProposeError::Diverged | ProposeError::Dropped(DropReason::Invalid)) => {
+                false
+            }
             // Nothing was stored.
             Err(ProposeError::Dropped(reason)) if *reason != DropReason::Unknown => true,
             Err(_) => pending.repeatable,
@@ -164,7 +170,7 @@ impl Core {
         self.finish(pending, result);
     }
 
-    fn finish(&mut self, pending: Pending, result: Result<Outcome, ProposeError>) {
+    pub(super) fn finish(&mut self, pending: Pending, result: Result<Outcome, ProposeError>) {
         self.in_flight_bytes -= pending.data.len();
         match pending.origin {
             Origin::Here(reply) => reply(result),
@@ -347,6 +353,15 @@ impl Core {
                 let shard = &mut self.shards[shard.index()];
                 shard.held_by_all = shard.held_by_all.max(index);
             }
+            PeerFrame::Digest {
+                shard,
+                index,
+                digest,
+            } if shard.index() < self.shards.len() => {
+                self.shards[shard.index()]
+                    .compared
+                    .hear(from, index, digest);
+            }
             PeerFrame::SnapshotEnd { shard, delivered } if shard.index() < self.shards.len() => {
                 self.step(
                     shard.index(),
@@ -385,6 +400,10 @@ impl Core {
 
     /// Asks a shard's leader, here or on another node, how far a read must have applied.
     pub(super) fn read_index(&mut self, at: usize, reader: Reader) {
+        if self.shared.is_disputed(self.shards[at].id) {
+            self.answer_read(reader, Err(ProposeError::Diverged));
+            return;
+        }
         let status = self.shards[at].replica.status();
         self.next_correlation += 1;
         let number = self.next_correlation;
