@@ -42,7 +42,7 @@ use crate::engine::peers::{PeerFrame, Peers};
 use meter::Meter;
 use queue::Queue;
 
-pub use meter::Rtt;
+pub use meter::{RTT_KEPT, Rtt};
 
 /// Maxima and timeouts of a node's connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,12 +246,12 @@ pub struct PeerStatus {
     pub incarnation: Option<u64>,
     /// Frames sent since the start.
     pub sent_frames: u64,
-    /// Bytes sent since the start, before encryption.
-    pub sent_bytes: u64,
+    /// Bytes sent since the start, before encryption, urgent ones first.
+    pub sent_bytes: [u64; 2],
     /// Frames received since the start.
     pub received_frames: u64,
-    /// Bytes received since the start, after decryption.
-    pub received_bytes: u64,
+    /// Bytes received since the start, after decryption, urgent ones first.
+    pub received_bytes: [u64; 2],
     /// Frames that wait, urgent ones first.
     pub queued_frames: [usize; 2],
     /// Their bytes.
@@ -443,9 +443,9 @@ impl Peer {
             connected_ns: connection.map(|(ns, _)| ns),
             incarnation: connection.map(|(_, incarnation)| incarnation),
             sent_frames: read(&self.meter.sent_frames),
-            sent_bytes: read(&self.meter.sent_bytes),
+            sent_bytes: self.meter.sent_bytes.each_ref().map(read),
             received_frames: read(&self.meter.received_frames),
-            received_bytes: read(&self.meter.received_bytes),
+            received_bytes: self.meter.received_bytes.each_ref().map(read),
             queued_frames: [urgent.0, bulk.0],
             queued_bytes: [urgent.1, bulk.1],
             cuts: read(&self.meter.cuts),

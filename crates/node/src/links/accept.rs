@@ -17,7 +17,7 @@ use super::convert::from_wire;
 use super::identity::{check_certificate, hello, read_hello};
 use super::meter::count;
 use super::wire::{encode_one, read_body, read_header, write};
-use super::{AbortOnPanic, InboundGuard, LinkEvent, LinkFault, Peer, Room, Shared};
+use super::{AbortOnPanic, InboundGuard, LinkEvent, LinkFault, Peer, Room, Shared, lane_index};
 use crate::cluster::pki::LINK_PROTOCOL;
 use crate::engine::peers::PeerFrame;
 
@@ -95,7 +95,7 @@ async fn greet(shared: &Shared, stream: TcpStream) -> Result<Greeted, LinkFault>
         &mut stream,
         &ours,
         shared.limits.stall_timeout,
-        &peer.meter.sent_bytes,
+        &peer.meter.sent_bytes[lane_index(theirs.lane)],
     )
     .await?;
     Ok((stream, inbound))
@@ -147,12 +147,13 @@ async fn receive_one(
         .map_err(|_| LinkFault::Closed)?;
     let frame = read_body(stream, &header, limits.idle_timeout).await?;
     count(
-        &peer.meter.received_bytes,
+        &peer.meter.received_bytes[lane_index(lane)],
         clearspan_codec::frame::HEADER_BYTES + header.body_bytes(),
     );
     if let Frame::Ping { number } = frame {
         let pong = encode_one(shared.cluster, &Frame::Pong { number })?;
-        return write(stream, &pong, limits.stall_timeout, &peer.meter.sent_bytes).await;
+        let sent = &peer.meter.sent_bytes[lane_index(lane)];
+        return write(stream, &pong, limits.stall_timeout, sent).await;
     }
     let frame = from_wire(frame).ok_or(LinkFault::Unexpected(header.kind()))?;
     check_addresses(shared, peer, &frame)?;

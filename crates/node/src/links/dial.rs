@@ -15,7 +15,7 @@ use super::convert::to_wire;
 use super::identity::{check_certificate, hello, read_hello, server_name};
 use super::meter::{count, elapsed_ns, now};
 use super::wire::{encode_one, read_body, read_header, write};
-use super::{AbortOnPanic, LinkEvent, LinkFault, Peer, Shared};
+use super::{AbortOnPanic, LinkEvent, LinkFault, Peer, Shared, lane_index};
 use crate::cluster::pki::LINK_PROTOCOL;
 
 /// Frames are gathered up to this before they are written, so that small ones share a TLS record and a system call.
@@ -104,7 +104,7 @@ async fn connect_lane(
         &mut stream,
         &greeting,
         shared.limits.stall_timeout,
-        &peer.meter.sent_bytes,
+        &peer.meter.sent_bytes[lane_index(lane)],
     )
     .await?;
     let answer = read_hello(shared, &mut stream).await?;
@@ -188,7 +188,7 @@ async fn send(
             &mut writer,
             &buffer,
             limits.stall_timeout,
-            &peer.meter.sent_bytes,
+            &peer.meter.sent_bytes[lane_index(lane)],
         )
         .await?;
     }
