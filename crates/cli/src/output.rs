@@ -14,12 +14,17 @@ pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
 
 /// A table whose columns are as wide as they need to be; `<` or `>` per column says where its cells go.
 pub(crate) struct Table {
-    alignment: &'static str,
+    alignment: String,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(crate) fn new(alignment: &'static str, head: &[&str]) -> Self {
+    pub(crate) fn new(alignment: &str, head: &[&str]) -> Self {
+        Self::of(alignment.to_owned(), head)
+    }
+
+    /// One whose columns are counted while the program runs.
+    pub(crate) fn of(alignment: String, head: &[&str]) -> Self {
         Self {
             alignment,
             rows: vec![head.iter().map(|&cell| cell.to_owned()).collect()],
@@ -70,6 +75,26 @@ pub(crate) fn count(number: u64) -> String {
     group(&number.to_string())
 }
 
+/// Bytes with three digits or so: `12.3 MB`.
+#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+pub(crate) fn bytes(number: u64) -> String {
+    const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
+    if number < 1000 {
+        return format!("{number} B");
+    }
+    let mut value = number as f64;
+    let mut unit = "B";
+    for next in UNITS {
+        if value < 1000.0 {
+            break;
+        }
+        value /= 1000.0;
+        unit = next;
+    }
+    let decimals = if value < 100.0 { 1 } else { 0 };
+    format!("{value:.decimals$} {unit}")
+}
+
 /// `1 cycle`, `2 cycles`.
 pub(crate) fn some(number: usize, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
@@ -100,7 +125,21 @@ pub(crate) fn group(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::group;
+    use super::{bytes, group};
+
+    #[test]
+    fn bytes_with_their_unit() {
+        for (number, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "1.0 kB"),
+            (12_345_678, "12.3 MB"),
+            (456_000_000_000, "456 GB"),
+            (u64::MAX, "18447 PB"),
+        ] {
+            assert_eq!(bytes(number), text);
+        }
+    }
 
     #[test]
     fn groups_of_three() {

@@ -44,18 +44,11 @@ impl Remote {
         )
     }
 
-    /// One client per node, none of which goes on to another or tries again.
-    pub(crate) fn each(&self) -> Result<Vec<(String, Client)>, ClientError> {
-        self.nodes
-            .iter()
-            .map(|node| {
-                let one = std::slice::from_ref(node);
-                Ok((
-                    node.clone(),
-                    Client::new(one, &self.cert, &self.key, &self.ca, Duration::ZERO)?,
-                ))
-            })
-            .collect()
+    /// A client of one node, which does not go on to another or try again, and waits for no longer than this.
+    pub(crate) fn one(&self, node: &str, limit: Duration) -> Result<Client, ClientError> {
+        let nodes = [node.to_owned()];
+        let client = Client::new(&nodes, &self.cert, &self.key, &self.ca, Duration::ZERO)?;
+        Ok(client.with_limit(limit))
     }
 }
 
@@ -70,4 +63,9 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {
         Some(ClientError::Refused { .. }) => ExitCode::from(REFUSED),
         _ => ExitCode::FAILURE,
     }
+}
+
+/// What a command ends with when no node answers.
+pub(crate) fn unreachable() -> ExitCode {
+    ExitCode::from(UNREACHABLE)
 }

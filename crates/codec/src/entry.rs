@@ -31,6 +31,16 @@ fn capacity_of(command: &Command) -> usize {
     }
 }
 
+/// Reads the log time alone.
+///
+/// # Errors
+/// [`DecodeError`] names the byte and what is wrong there.
+pub fn time(bytes: Bytes) -> Result<Timestamp, DecodeError> {
+    let mut reader = Reader::new(bytes);
+    reader.header("a journal entry", KIND, VERSION)?;
+    Layout::take(&mut reader)
+}
+
 /// Reads it back.
 ///
 /// # Errors

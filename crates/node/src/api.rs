@@ -44,7 +44,10 @@ pub use openapi::document as openapi;
 pub use problem::{Code, Problem, ProblemDocument};
 pub use receipts::{Receipt, ReceiptDocument, Receipts};
 pub use routes::{ROUTES, Route};
-pub use status::{NodeStatus, PeerState, ShardState};
+pub use status::{
+    CatchUpState, EndedCycle, NodeStatus, PaymentFigures, PeerState, QueueState, RunningCycle,
+    ShardPeer, ShardState,
+};
 
 /// The largest request.
 pub const BODY_MAX_BYTES: usize = 64 << 20;
@@ -64,6 +67,7 @@ pub struct Api {
     documents: documents::Settings,
     cache: Cache,
     counts: metrics::Counts,
+    counted: status::Counted,
 }
 
 /// All paths of the table, behind the table.
@@ -169,6 +173,7 @@ impl Api {
             documents: documents::Settings::new(definition.clearing_house),
             cache: Cache::new(),
             counts: metrics::Counts::default(),
+            counted: status::Counted::default(),
             definition,
             node,
         }

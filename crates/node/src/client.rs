@@ -13,6 +13,7 @@ use hyper::{Method, StatusCode};
 use rustls::ClientConfig;
 use serde::de::DeserializeOwned;
 use tokio::runtime::Runtime;
+use tokio::time::timeout;
 
 use crate::cluster::pki::PkiError;
 pub use session::{Session, client_tls};
@@ -189,6 +190,8 @@ pub struct Client {
     at: usize,
     connection: Option<Session>,
     patience: Duration,
+    /// For connecting, then for answering, where a session's own limits are longer.
+    limit: Duration,
 }
 
 impl std::fmt::Debug for Client {
@@ -248,7 +251,15 @@ impl Client {
             at: 0,
             connection: None,
             patience,
+            limit: Duration::MAX,
         })
+    }
+
+    /// The same, but no try takes longer than this: for a look at nodes that may hang.
+    #[must_use]
+    pub fn with_limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
     }
 
     /// Sends a request until a node has answered it, done or refused.
@@ -308,7 +319,8 @@ impl Client {
         let node = self.nodes[self.at].clone();
         let tls = self.tls.clone();
         let kept = self.connection.take();
-        let (reply, connection) = self.runtime.block_on(exchange(node, tls, kept, ask))?;
+        let exchange = exchange(node, tls, kept, ask, self.limit);
+        let (reply, connection) = self.runtime.block_on(exchange)?;
         self.connection = Some(connection);
         Ok(reply)
     }
@@ -319,6 +331,7 @@ async fn exchange(
     tls: Arc<ClientConfig>,
     kept: Option<Session>,
     ask: &Ask<'_>,
+    limit: Duration,
 ) -> Result<(Reply, Session), Failed> {
     let failed = |sent: bool| {
         let node = node.clone();
@@ -336,8 +349,14 @@ async fn exchange(
     }
     let mut session = match usable {
         Some(kept) => kept,
-        None => Session::open(&node, tls).await.map_err(failed(false))?,
+        None => match timeout(limit, Session::open(&node, tls)).await {
+            Ok(opened) => opened.map_err(failed(false))?,
+            Err(_) => return Err(failed(false)("no connection in time".to_owned())),
+        },
     };
-    let reply = session.exchange(ask).await.map_err(failed(true))?;
+    let reply = match timeout(limit, session.exchange(ask)).await {
+        Ok(answer) => answer.map_err(failed(true))?,
+        Err(_) => return Err(failed(true)("no answer in time".to_owned())),
+    };
     Ok((reply, session))
 }

@@ -25,7 +25,8 @@ use bytes::Bytes;
 use clearspan_ledger::entry::Command;
 use clearspan_ledger::{Ledger, MessageNo, Outcome, ShardId};
 use clearspan_storage::{
-    DataDirError, Layout, LogOptions, PackageError, PackageOptions, SnapshotError, crash_point,
+    DataDirError, FreeSpace as _, Layout, LogOptions, PackageError, PackageOptions, SnapshotError,
+    VolumeSpace, crash_point,
 };
 use crossbeam_channel::{Receiver, Sender, bounded};
 
@@ -35,7 +36,7 @@ use group::Group;
 use peers::{NoPeers, PeerFrame, Peers};
 use shared::Shared;
 
-pub use core::ShardStatus;
+pub use core::{CatchUp, CoreQueues, PeerProgress, ShardStatus};
 pub use shared::Reading;
 
 /// How a node keeps its data.
@@ -251,6 +252,17 @@ const BULK_WAITING_MAX: usize = 256;
 /// Urgent proposals that wait for the core.
 const URGENT_WAITING_MAX: usize = 4096;
 
+/// What waits on a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Queues {
+    /// Urgent commands that the core has not taken up.
+    pub urgent: u64,
+    /// Bulk commands that the core has not taken up.
+    pub bulk: u64,
+    /// What waits in the core.
+    pub core: CoreQueues,
+}
+
 /// A running node.
 #[derive(Debug)]
 pub struct Engine {
@@ -258,6 +270,7 @@ pub struct Engine {
     bulk: Sender<Request>,
     events: Sender<core::CoreEvent>,
     shared: Arc<Shared>,
+    layout: Layout,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -293,7 +306,7 @@ impl Engine {
         group: Group,
         connect: impl FnOnce(Inlet) -> Box<dyn Peers>,
     ) -> Result<Self, EngineError> {
-        let disk = recover::open_disk(layout, &options, &group)?;
+        let disk = recover::open_disk(layout.clone(), &options, &group)?;
         let recovered = recover::restore(disk, shards, &group)?;
         let (urgent, urgent_waiting) = bounded(URGENT_WAITING_MAX);
         let (bulk, bulk_waiting) = bounded(BULK_WAITING_MAX);
@@ -311,6 +324,7 @@ impl Engine {
             bulk,
             events,
             shared,
+            layout,
             threads,
         })
     }
@@ -446,11 +460,30 @@ impl Engine {
     /// How every shard stands on this node.
     #[must_use]
     pub fn status(&self) -> Vec<ShardStatus> {
-        let (reply, statuses) = bounded(1);
-        if self.events.send(core::CoreEvent::Status(reply)).is_err() {
-            return Vec::new();
-        }
-        statuses.recv().unwrap_or_default()
+        self.look().0
+    }
+
+    /// How every shard stands on this node, and what waits; without shards when the node is stopping.
+    #[must_use]
+    pub fn look(&self) -> (Vec<ShardStatus>, Queues) {
+        let (reply, looked) = bounded(1);
+        let (shards, core) = match self.events.send(core::CoreEvent::Status(reply)) {
+            Ok(()) => looked.recv().unwrap_or_default(),
+            Err(_) => Default::default(),
+        };
+        let queues = Queues {
+            urgent: self.urgent.len() as u64,
+            bulk: self.bulk.len() as u64,
+            core,
+        };
+        (shards, queues)
+    }
+
+    /// Free bytes on the volumes of the log and of the packages; `None` where the system does not say.
+    #[must_use]
+    pub fn free_bytes(&self) -> [Option<u64>; 2] {
+        let free = |path| VolumeSpace.free_bytes(path).ok();
+        [free(&self.layout.log), free(&self.layout.packages)]
     }
 
     /// Proposes and waits.

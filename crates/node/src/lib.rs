@@ -19,6 +19,7 @@ pub mod history;
 pub mod inbox;
 pub mod links;
 pub mod outbox;
+pub mod overview;
 pub mod serve;
 pub mod settings;
 pub mod summary;

@@ -36,4 +36,7 @@ pub use message::{
     MessageKind, PEER_ENTRIES_MAX, PEER_ENTRY_BYTES_MAX, PEER_MEMBERS_MAX, PEER_MESSAGE_BYTES_MAX,
     PeerMessage, PeerMessageError,
 };
-pub use replica::{OpenError, Recovered, Replica, ReplicaConfig, Role, Status};
+pub use replica::{
+    LAG_COUNTED_MAX_ENTRIES, OpenError, Progress, Recovered, Replica, ReplicaConfig, Role, Sending,
+    Status,
+};

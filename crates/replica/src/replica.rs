@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use bytes::Bytes;
 use protobuf::Message as _;
 use raft::eraftpb::{
     self, ConfChangeSingle, ConfChangeTransition, ConfChangeType, ConfChangeV2, EntryType,
 };
-use raft::{Config, RawNode, ReadOnlyOption, SnapshotStatus, StateRole};
+use raft::{Config, ProgressState, RawNode, ReadOnlyOption, SnapshotStatus, StateRole};
 use slog::{Discard, Logger, o};
 
 use crate::entry::{
@@ -221,6 +222,38 @@ pub struct Status {
     /// Proposals without an outcome yet.
     pub waiting_count: usize,
 }
+
+/// How a leader sends its log to another member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sending {
+    /// It looks for the entry where both logs agree, one message at a time.
+    Probe,
+    /// It sends ahead of the answers.
+    Replicate,
+    /// The member lacks what was cut off the log, so a snapshot is under way.
+    Snapshot,
+}
+
+/// How far another member is, as its leader sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Who.
+    pub member: MemberId,
+    /// How entries are sent to it.
+    pub sending: Sending,
+    /// It is known to have every entry up to this one durable.
+    pub matched_index: u64,
+    /// The next entry to be sent to it: what lies between is in flight.
+    pub next_index: u64,
+    /// Bytes of the entries that it is not known to have; of the first [`LAG_COUNTED_MAX_ENTRIES`] at most.
+    pub lag_bytes: u64,
+    /// The data of the oldest entry that it is not known to have and that holds a command.
+    pub oldest_missing: Option<Bytes>,
+}
+
+/// Entries that are looked at to say how many bytes a member lacks: a look at a leader must not cost more the longer a
+/// member is away.
+pub const LAG_COUNTED_MAX_ENTRIES: usize = 16_384;
 
 #[derive(Debug)]
 struct Waiting {
@@ -467,6 +500,45 @@ impl Replica {
         }
         let progress = self.node.raft.prs().get(member.get())?;
         Some(progress.matched)
+    }
+
+    /// How far every other member is; empty when this replica does not lead.
+    #[must_use]
+    pub fn progress(&self) -> Vec<Progress> {
+        if self.role != Role::Leader {
+            return Vec::new();
+        }
+        let others = self.node.raft.prs().iter();
+        let mut all: Vec<Progress> = others
+            .filter_map(|(&id, progress)| {
+                let member = MemberId::new(id).filter(|&id| id != self.config.member)?;
+                let missing = self.node.store().after(progress.matched);
+                Some(Progress {
+                    member,
+                    sending: match progress.state {
+                        ProgressState::Probe => Sending::Probe,
+                        ProgressState::Replicate => Sending::Replicate,
+                        ProgressState::Snapshot => Sending::Snapshot,
+                    },
+                    matched_index: progress.matched,
+                    next_index: progress.next_idx,
+                    lag_bytes: missing
+                        .clone()
+                        .take(LAG_COUNTED_MAX_ENTRIES)
+                        .map(|entry| entry.data.len() as u64)
+                        .sum(),
+                    oldest_missing: missing
+                        .take(LAG_COUNTED_MAX_ENTRIES)
+                        .find(|entry| {
+                            entry.entry_type == EntryType::EntryNormal && !entry.data.is_empty()
+                        })
+                        .map(|entry| entry.data.clone()),
+                })
+            })
+            .collect();
+        // The engine keeps them in a map without an order.
+        all.sort_unstable_by_key(|progress| progress.member);
+        all
     }
 
     fn start(&mut self) {

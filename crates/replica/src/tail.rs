@@ -61,6 +61,12 @@ impl Tail {
         usize::try_from(index.checked_sub(self.base.index + 1)?).ok()
     }
 
+    /// Entries held after an index.
+    pub(crate) fn after(&self, index: u64) -> impl Iterator<Item = &eraftpb::Entry> + Clone {
+        self.entries
+            .range(self.offset(index + 1).unwrap_or(0).min(self.entries.len())..)
+    }
+
     /// Takes entries from a Ready, replacing everything from the first one's index on.
     pub(crate) fn append(&mut self, entries: &[eraftpb::Entry]) {
         let Some(first) = entries.first() else { return };

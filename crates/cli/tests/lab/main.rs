@@ -94,12 +94,13 @@ impl Lab {
         });
     }
 
-    /// Waits until every data node knows this business day.
+    /// Waits until all is well on this business day, and states on both data nodes are the same.
     fn wait_for_day(&self, date: &str) {
-        self.until(&["status"], |answers| {
-            let known = answers.as_array().into_iter().flatten();
-            let known = known.filter(|answer| answer["status"]["business_day"] == date);
-            known.count() == 2
+        self.until(&["status"], |overview| {
+            let mut shards = overview["shards"].as_array().into_iter().flatten();
+            overview["well"] == true
+                && overview["day"]["business_day"] == date
+                && shards.all(|shard| shard["digests_agree"] == true)
         });
     }
 

@@ -382,6 +382,12 @@ fn nothing_panics_and_money_is_conserved() {
         assert_eq!(cluster.coordinator().cluster_day(), None, "seed {seed}");
         for ledger in &cluster.ledgers {
             assert_eq!(ledger.waiting_counts(), (0, 0), "seed {seed}");
+            let counts = ledger.payment_counts();
+            assert_eq!((counts.queued, counts.netting), (0, 0), "seed {seed}");
+            let all = counts.accepted() + counts.refused;
+            if ledger.dates().count() == 1 {
+                assert_eq!(all, ledger.payment_count(), "seed {seed}");
+            }
             for account in ledger.accounts() {
                 assert_eq!(account.reserved_minor(), 0, "seed {seed}");
             }

@@ -1,17 +1,22 @@
 //! How the node, its shards and its peers stand.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use clearspan_replica::{MemberId, Role};
+use clearspan_ledger::entry::NetResult;
+use clearspan_ledger::query::PaymentCounts;
+use clearspan_ledger::{CyclePhase, CycleSummary, Ledger, Timestamp};
+use clearspan_replica::{MemberId, Role, Sending};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::extract::{Json, Query};
 use super::{Api, COORDINATOR, Problem, Scope};
 use crate::cluster::definition::NodeKind;
+use crate::engine::ShardStatus;
+use crate::links::{PeerStatus, Rtt};
 use crate::summary::{Summary, summarize};
 
 /// A node's view of the cluster.
@@ -31,16 +36,30 @@ pub struct NodeStatus {
     pub ready: bool,
     /// Why it is not.
     pub why_not: Option<String>,
+    /// The node's clock, UTC.
+    pub time: String,
     /// The open business day.
     pub business_day: Option<String>,
+    /// That day's payments, or those of the last one; a witness knows none.
+    pub payments: Option<PaymentFigures>,
+    /// The netting cycle that runs.
+    pub cycle: Option<RunningCycle>,
+    /// The last cycles that ended, newest first.
+    pub last_cycles: Vec<EndedCycle>,
     /// Participants.
     pub participants: usize,
     /// All nodes of the definition, this one included.
     pub nodes: Vec<PeerState>,
     /// Every shard, as this node sees it.
     pub shards: Vec<ShardState>,
+    /// What waits on this node.
+    pub queues: QueueState,
     /// Free and needed bytes while the disk is too full to take anything in.
     pub disk_full: Option<(u64, u64)>,
+    /// Free bytes on the volume of the log.
+    pub log_free_bytes: Option<u64>,
+    /// Free bytes on the volume of the packages.
+    pub packages_free_bytes: Option<u64>,
     /// Bytes written to the log since the start.
     pub log_bytes: u64,
     /// Writes to the log since the start, each durable.
@@ -56,10 +75,16 @@ pub struct PeerState {
     pub site: String,
     /// `data` or `witness`.
     pub kind: String,
+    /// Where participants and operators reach it.
+    pub client_address: String,
     /// Whether it is connected; this node always is.
     pub up: bool,
     /// Smoothed round trip, in milliseconds.
     pub rtt_ms: Option<f64>,
+    /// Half of the last two minutes' round trips were no longer, in milliseconds.
+    pub rtt_p50_ms: Option<f64>,
+    /// 99 of 100 of them were no longer.
+    pub rtt_p99_ms: Option<f64>,
     /// Bytes that wait to be sent to it.
     pub queued_bytes: u64,
     /// How often a standing connection ended.
@@ -91,12 +116,197 @@ pub struct ShardState {
     pub applied_index: u64,
     /// This node's proposals without an outcome.
     pub waiting: usize,
+    /// Entry at which the newest snapshot stands.
+    pub snapshot_index: u64,
+    /// The state's running digest at `digest_index`, in hexadecimal: equal on every node that has applied as far. A witness
+    /// has none.
+    pub digest: Option<String>,
+    /// What the digest takes in.
+    pub digest_index: u64,
+    /// How far the other members are; only the leader knows.
+    pub peers: Vec<ShardPeer>,
+    /// The snapshot that this node fetches because it is behind the leader's log.
+    pub catching_up: Option<CatchUpState>,
 }
+
+/// How far another member of a shard is, as the leader sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ShardPeer {
+    /// The member's node.
+    pub node: String,
+    /// `probe`, `replicate` or `snapshot`: how entries are sent to it.
+    pub state: String,
+    /// It has every entry up to this one.
+    pub matched_index: u64,
+    /// Entries that it is not known to have.
+    pub lag_entries: u64,
+    /// Their bytes; of the first 16,384 at most.
+    pub lag_bytes: u64,
+    /// How long ago the oldest of them was proposed; 0 without any.
+    pub lag_ns: u64,
+    /// Entries sent to it and not yet answered.
+    pub in_flight_entries: u64,
+}
+
+/// A snapshot on its way to a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CatchUpState {
+    /// Who sends it.
+    pub from: String,
+    /// The entry at which it stands.
+    pub index: u64,
+    /// Bytes of the state that are here.
+    pub have_bytes: u64,
+    /// All its bytes; 0 until the first piece has come.
+    pub state_bytes: u64,
+    /// Whether the state is here and its packages come, or all are being stored.
+    pub packages: bool,
+}
+
+/// What waits on a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QueueState {
+    /// Urgent commands that the core has not taken up.
+    pub urgent: u64,
+    /// Bulk commands that the core has not taken up.
+    pub bulk: u64,
+    /// Bytes of commands that were taken up and have no outcome.
+    pub in_flight_bytes: u64,
+    /// Commands at other nodes that lead their shards.
+    pub forwarded: u64,
+    /// Commands that wait for a leader.
+    pub parked: u64,
+    /// Writes that wait for the log.
+    pub log_writes: u64,
+    /// Packages that wait for the package store.
+    pub packages: u64,
+}
+
+/// A business day's payments by what has become of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PaymentFigures {
+    /// All that were accepted.
+    pub accepted: u64,
+    /// Settled, final.
+    pub settled: u64,
+    /// They wait for netting.
+    pub netting: u64,
+    /// They wait for funds, their turn or their time.
+    pub queued: u64,
+    /// Refused when they were taken in.
+    pub refused: u64,
+    /// Refused later.
+    pub ended: u64,
+    /// Cancelled by their senders.
+    pub cancelled: u64,
+}
+
+impl From<PaymentCounts> for PaymentFigures {
+    fn from(counts: PaymentCounts) -> Self {
+        Self {
+            accepted: counts.accepted(),
+            settled: counts.settled,
+            netting: counts.netting,
+            queued: counts.queued,
+            refused: counts.refused,
+            ended: counts.ended,
+            cancelled: counts.cancelled,
+        }
+    }
+}
+
+/// The netting cycle that runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunningCycle {
+    /// Its number.
+    pub cycle: u32,
+    /// `cutting`, `reserving` or `posting`.
+    pub phase: String,
+    /// The round of reserving, from 1.
+    pub round: u32,
+}
+
+/// A netting cycle that has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EndedCycle {
+    /// Its number.
+    pub cycle: u32,
+    /// `settled` or `given up`.
+    pub state: String,
+    /// Payments in its set.
+    pub in_set: u64,
+    /// Payments that it settled.
+    pub settled: u64,
+    /// Payments that wait for the next one for lack of funds.
+    pub dropped: u64,
+    /// Rounds of reserving.
+    pub rounds: u32,
+    /// From cut-off to end, in log time.
+    pub duration_ns: u64,
+}
+
+/// How many ended cycles are shown.
+const LAST_CYCLES: usize = 3;
+/// Payments are not counted more often: it passes over all of the day's.
+const COUNT_INTERVAL_NS: u64 = 1_000_000_000;
+
+/// The payments as they were counted last, and when.
+#[derive(Debug, Default)]
+pub(super) struct Counted(Mutex<Option<(Timestamp, PaymentFigures)>>);
 
 const fn kind_name(kind: NodeKind) -> &'static str {
     match kind {
         NodeKind::Data => "data",
         NodeKind::Witness => "witness",
+    }
+}
+
+/// A figure of a peer's round trips in milliseconds, while it is connected.
+#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+fn rtt(peer: Option<&PeerStatus>, which: impl Fn(Rtt) -> u64) -> Option<f64> {
+    Some(which(peer?.rtt?) as f64 / 1e6)
+}
+
+/// The running cycle and the last ones, from the coordinator's state.
+fn cycles(coordinator: &Ledger) -> (Option<RunningCycle>, Vec<EndedCycle>) {
+    let running = coordinator
+        .cycle_running()
+        .map(|(cycle, phase, round)| RunningCycle {
+            cycle: cycle.get(),
+            phase: phase_name(phase).to_owned(),
+            round,
+        });
+    let mut ended: Vec<&CycleSummary> = coordinator.cycle_summaries().collect();
+    ended.sort_unstable_by_key(|summary| std::cmp::Reverse(summary.cycle));
+    let last = ended.into_iter().take(LAST_CYCLES).map(|summary| {
+        let sum = |count: fn(&NetResult) -> u32| {
+            let counts = summary.results.iter().map(count);
+            counts.map(u64::from).sum()
+        };
+        EndedCycle {
+            cycle: summary.cycle.get(),
+            state: if summary.abandoned {
+                "given up"
+            } else {
+                "settled"
+            }
+            .to_owned(),
+            in_set: summary.set_count,
+            settled: sum(|result| result.out_count),
+            dropped: sum(|result| result.dropped_count),
+            rounds: summary.rounds,
+            duration_ns: (summary.ended_time.ns()).saturating_sub(summary.opened_time.ns()),
+        }
+    });
+    (running, last.collect())
+}
+
+/// A cycle's phase, as it is called everywhere.
+pub(super) const fn phase_name(phase: CyclePhase) -> &'static str {
+    match phase {
+        CyclePhase::Cutting => "cutting",
+        CyclePhase::Reserving => "reserving",
+        CyclePhase::Posting => "posting",
     }
 }
 
@@ -115,29 +325,89 @@ impl Api {
             .unwrap_or_default()
     }
 
+    fn holds_state(&self) -> bool {
+        self.node.kind == NodeKind::Data
+    }
+
+    fn shard_state(&self, shard: ShardStatus) -> ShardState {
+        let (digest_index, digest) = self
+            .engine
+            .with_ledger(shard.shard, |ledger| (ledger.position().0, ledger.digest()));
+        ShardState {
+            shard: shard.shard.get(),
+            leader: shard.replica.leader.map(|leader| self.name_of(leader)),
+            role: match shard.replica.role {
+                Role::Leader => "leader",
+                Role::Follower => "follower",
+                Role::Candidate => "candidate",
+            }
+            .to_owned(),
+            term: shard.replica.term,
+            last_index: shard.replica.last.index,
+            persisted_index: shard.replica.persisted_index,
+            committed_index: shard.replica.committed_index,
+            applied_index: shard.replica.applied_index,
+            waiting: shard.waiting,
+            snapshot_index: shard.snapshot_index,
+            digest: self.holds_state().then(|| format!("{digest:032x}")),
+            digest_index: digest_index.get(),
+            peers: shard
+                .peers
+                .into_iter()
+                .map(|peer| ShardPeer {
+                    node: self.name_of(peer.member),
+                    state: match peer.sending {
+                        Sending::Probe => "probe",
+                        Sending::Replicate => "replicate",
+                        Sending::Snapshot => "snapshot",
+                    }
+                    .to_owned(),
+                    matched_index: peer.matched_index,
+                    lag_entries: peer.lag_entries,
+                    lag_bytes: peer.lag_bytes,
+                    lag_ns: peer.lag_ns,
+                    in_flight_entries: peer.in_flight_entries,
+                })
+                .collect(),
+            catching_up: shard.catching_up.map(|catch_up| CatchUpState {
+                from: self.name_of(catch_up.from),
+                index: catch_up.index,
+                have_bytes: catch_up.have_bytes,
+                state_bytes: catch_up.state_bytes,
+                packages: catch_up.packages,
+            }),
+        }
+    }
+
+    /// The day's payments of all shards, one shard after the other, at most once a second.
+    pub(super) fn payment_figures(&self) -> PaymentFigures {
+        let now = self.engine.now();
+        let mut counted = self
+            .counted
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, figures)) = *counted
+            && now.ns() < at.plus_ns(COUNT_INTERVAL_NS).ns()
+        {
+            return figures;
+        }
+        let mut sum = PaymentCounts::default();
+        for shard in self.shards() {
+            sum += self.engine.with_ledger(shard, Ledger::payment_counts);
+        }
+        let figures = PaymentFigures::from(sum);
+        *counted = Some((now, figures));
+        figures
+    }
+
     /// How everything stands here. It asks nobody else.
     #[must_use]
     pub fn node_status(&self) -> NodeStatus {
-        let shards: Vec<ShardState> = self
-            .engine
-            .status()
+        let (shards, queues) = self.engine.look();
+        let shards: Vec<ShardState> = shards
             .into_iter()
-            .map(|shard| ShardState {
-                shard: shard.shard.get(),
-                leader: shard.replica.leader.map(|leader| self.name_of(leader)),
-                role: match shard.replica.role {
-                    Role::Leader => "leader",
-                    Role::Follower => "follower",
-                    Role::Candidate => "candidate",
-                }
-                .to_owned(),
-                term: shard.replica.term,
-                last_index: shard.replica.last.index,
-                persisted_index: shard.replica.persisted_index,
-                committed_index: shard.replica.committed_index,
-                applied_index: shard.replica.applied_index,
-                waiting: shard.waiting,
-            })
+            .map(|shard| self.shard_state(shard))
             .collect();
         let peers = self
             .links
@@ -154,11 +424,11 @@ impl Api {
                     node: node.name.clone(),
                     site: self.site_of(node.site),
                     kind: kind_name(node.kind).to_owned(),
+                    client_address: node.client_address.clone(),
                     up: peer.is_none_or(|peer| peer.connected_ns.is_some()),
-                    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-                    rtt_ms: peer
-                        .and_then(|peer| peer.rtt)
-                        .map(|rtt| rtt.avg_ns as f64 / 1e6),
+                    rtt_ms: rtt(peer, |rtt| rtt.avg_ns),
+                    rtt_p50_ms: rtt(peer, |rtt| rtt.p50_ns),
+                    rtt_p99_ms: rtt(peer, |rtt| rtt.p99_ns),
                     queued_bytes: peer
                         .map_or(0, |peer| peer.queued_bytes.iter().sum::<usize>() as u64),
                     cuts: peer.map_or(0, |peer| peer.cuts),
@@ -200,6 +470,8 @@ impl Api {
             )
         });
         let counts = self.engine.log_counts();
+        let [log_free_bytes, packages_free_bytes] = self.engine.free_bytes();
+        let (cycle, last_cycles) = self.engine.with_ledger(COORDINATOR, cycles);
         NodeStatus {
             node: self.node.name.clone(),
             site: self.site_of(self.node.site),
@@ -208,11 +480,26 @@ impl Api {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             ready: why_not.is_none(),
             why_not,
+            time: self.engine.now().to_string(),
             business_day,
+            payments: self.holds_state().then(|| self.payment_figures()),
+            cycle,
+            last_cycles,
             participants,
             nodes,
             shards,
+            queues: QueueState {
+                urgent: queues.urgent,
+                bulk: queues.bulk,
+                in_flight_bytes: queues.core.in_flight_bytes,
+                forwarded: queues.core.forwarded,
+                parked: queues.core.parked,
+                log_writes: queues.core.log_writes,
+                packages: queues.core.packages,
+            },
             disk_full,
+            log_free_bytes,
+            packages_free_bytes,
             log_bytes: counts.bytes,
             log_writes: counts.writes,
         }

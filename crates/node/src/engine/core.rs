@@ -35,6 +35,9 @@ mod compare;
 mod lead;
 mod pump;
 mod route;
+mod status;
+
+pub use status::{CatchUp, CoreQueues, PeerProgress, ShardStatus};
 
 /// What reaches the core besides proposals.
 #[derive(Debug)]
@@ -61,8 +64,8 @@ pub(crate) enum CoreEvent {
     SnapshotFetched(ShardId, SnapshotMark, Box<Ledger>),
     /// The leader's word on how far this node must have applied before it may answer a read of a shard.
     ReadIndex(ShardId, Sender<Result<u64, ProposeError>>),
-    /// How the shards stand.
-    Status(Sender<Vec<ShardStatus>>),
+    /// How the shards stand, and what waits.
+    Status(Sender<(Vec<ShardStatus>, CoreQueues)>),
     /// End.
     Stop,
 }
@@ -88,17 +91,6 @@ enum Stopping {
     },
     #[error("shard {shard}: a snapshot was to be installed that was not fetched")]
     NotFetched { shard: ShardId },
-}
-
-/// How one shard stands on this node.
-#[derive(Clone, Debug)]
-pub struct ShardStatus {
-    /// The shard.
-    pub shard: ShardId,
-    /// Its replica's own numbers.
-    pub replica: clearspan_replica::Status,
-    /// Proposals of this node without an outcome.
-    pub waiting: usize,
 }
 
 /// Proposed and not yet applied bytes above which bulk waits outside: below the replica's own limit, so that it never
@@ -518,15 +510,6 @@ impl Core {
     fn idle_wait(&self) -> Duration {
         let now = self.shared.clock.now();
         Duration::from_nanos(self.next_tick.ns().saturating_sub(now.ns())).min(IDLE_WAIT)
-    }
-
-    pub(crate) fn status(&self) -> Vec<ShardStatus> {
-        let statuses = self.shards.iter().map(|shard| ShardStatus {
-            shard: shard.id,
-            replica: shard.replica.status(),
-            waiting: shard.waiting.len() + shard.parked.len(),
-        });
-        statuses.collect()
     }
 
     /// One beat of the replicas' clock, when it is due.

@@ -201,7 +201,7 @@ impl Stepped {
     /// How every shard stands.
     #[must_use]
     pub fn status(&self) -> Vec<ShardStatus> {
-        self.parts.core.status()
+        self.parts.core.status().0
     }
 
     /// One shard's state.

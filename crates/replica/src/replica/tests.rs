@@ -888,3 +888,48 @@ fn a_fresh_member_refuses_a_pre_vote_of_one_that_should_not_lead() {
     low.step(Event::Message(answer));
     assert!(low.outbox.is_empty());
 }
+
+#[test]
+fn a_leader_knows_how_far_the_others_are() {
+    let mut group = Group::new(3);
+    let leader = group.leader();
+    assert!(group.nodes.iter().all(|node| {
+        node.config.member == member(leader) || node.replica.progress().is_empty()
+    }));
+    let others: Vec<u64> = (1..=3).filter(|&number| number != leader).collect();
+    let (near, gone) = (others[0], others[1]);
+    group.deliver();
+    let last = group.node(leader).replica.status().last.index;
+    for progress in group.node(leader).replica.progress() {
+        assert_eq!(progress.sending, Sending::Replicate);
+        assert_eq!(
+            (
+                progress.matched_index,
+                progress.next_index,
+                progress.lag_bytes
+            ),
+            (last, last + 1, 0)
+        );
+        assert_eq!(progress.oldest_missing, None);
+    }
+
+    // One is cut off: the entries that it lacks are counted, and the oldest is told.
+    group.cut.push(gone);
+    let entries = (0..10).map(|number| proposal(number, 100)).collect();
+    group.node(leader).step(Event::Propose { entries });
+    group.deliver();
+    let progress = group.node(leader).replica.progress();
+    let of = |number| {
+        let found = progress.iter().find(|known| known.member == member(number));
+        found.unwrap().clone()
+    };
+    assert_eq!(of(near).matched_index, last + 10);
+    let behind = of(gone);
+    assert_eq!(behind.matched_index, last);
+    assert_eq!(behind.lag_bytes, 1000);
+    assert_eq!(behind.oldest_missing, Some(proposal(0, 100).data));
+    assert!(
+        behind.next_index > last + 1,
+        "it was sent ahead of the answers"
+    );
+}

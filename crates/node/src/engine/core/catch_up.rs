@@ -12,8 +12,28 @@ pub(super) struct Fetch {
     /// The leader's offer, given to the replica once everything is here.
     offer: PeerMessage,
     body: Vec<u8>,
+    /// The length of the whole body, once a piece has said so.
+    body_bytes: u64,
     /// The state, once the body is complete; packages follow.
     state: Option<Box<Ledger>>,
+}
+
+impl Fetch {
+    pub(super) fn status(&self) -> CatchUp {
+        // Once it is whole the body is decoded, and gone.
+        let whole = self.state.is_some() || (self.body.is_empty() && self.body_bytes > 0);
+        CatchUp {
+            from: self.from,
+            index: self.mark.position.index,
+            have_bytes: if whole {
+                self.body_bytes
+            } else {
+                self.body.len() as u64
+            },
+            state_bytes: self.body_bytes,
+            packages: whole,
+        }
+    }
 }
 
 /// The longest snapshot that is taken in: a shard's hot state is a few hundred megabytes at most.
@@ -47,6 +67,7 @@ impl Core {
                     mark: mark.clone(),
                     offer: message,
                     body: Vec::new(),
+                    body_bytes: 0,
                     state: None,
                 });
                 let frame = PeerFrame::WantSnapshot {
@@ -86,6 +107,7 @@ impl Core {
             self.end_fetch(at, false);
             return;
         }
+        fetch.body_bytes = body_bytes;
         fetch.body.extend_from_slice(data);
         let (from, have) = (fetch.from, fetch.body.len() as u64);
         if have < body_bytes {

@@ -1,0 +1,403 @@
+//! The screen of `clearspan status`: at most 100 columns for a cluster of a few sites, readable without colour.
+
+use std::fmt::Write as _;
+
+use clearspan_node::api::{EndedCycle, ShardPeer};
+use clearspan_node::overview::{Node, NodeHealth, Overview, Shard, is_known};
+
+use super::Rates;
+use crate::output::{Table, bytes, count, some};
+
+const RED: &str = "31";
+const GREEN: &str = "32";
+const YELLOW: &str = "33";
+const BOLD: &str = "1";
+
+/// Shards that are shown one by one; of more, those with something to tell.
+const SHARDS_SHOWN: usize = 16;
+/// Nodes that fit as columns beside a shard.
+const NODE_COLUMNS_MAX: usize = 8;
+/// Troubles that are shown.
+const TROUBLES_SHOWN: usize = 12;
+
+struct Paint(bool);
+
+impl Paint {
+    fn paint(&self, colour: &str, text: &str) -> String {
+        if self.0 {
+            format!("\x1b[{colour}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+pub(super) fn draw(
+    overview: &Overview,
+    rates: Option<&Rates>,
+    colour: bool,
+) -> anyhow::Result<String> {
+    let paint = Paint(colour);
+    let mut text = String::new();
+    head(&mut text, overview, rates, &paint)?;
+    text.push('\n');
+    text.push_str(&nodes(overview, &paint)?);
+    text.push('\n');
+    text.push_str(&shards(overview)?);
+    let rtt = round_trips(overview)?;
+    if !rtt.is_empty() {
+        text.push('\n');
+        text.push_str(&rtt);
+    }
+    Ok(text)
+}
+
+fn head(
+    text: &mut String,
+    overview: &Overview,
+    rates: Option<&Rates>,
+    paint: &Paint,
+) -> anyhow::Result<()> {
+    let quorum = &overview.quorum;
+    let verdict = if overview.well {
+        paint.paint(GREEN, "ALL WELL")
+    } else {
+        paint.paint(RED, &some(overview.troubles.len(), "trouble"))
+    };
+    let short = overview.cluster.get(..8).unwrap_or(&overview.cluster);
+    writeln!(text, "  cluster {short}…  {verdict}  {}", overview.time)?;
+    let ready = overview
+        .nodes
+        .iter()
+        .filter(|node| node.health == NodeHealth::Ready)
+        .count();
+    let sites_up = overview
+        .sites
+        .iter()
+        .filter(|site| site.nodes_up > 0)
+        .count();
+    writeln!(
+        text,
+        "  sites     {sites_up} of {} up, {ready} of {} nodes ready",
+        overview.sites.len(),
+        overview.nodes.len(),
+    )?;
+    writeln!(
+        text,
+        "  quorum    {} of {} shards served, {} of {} voters up (majority {}); may lose {}",
+        quorum.shards_served,
+        quorum.shards,
+        quorum.voters_up,
+        quorum.voters,
+        quorum.majority,
+        quorum.may_lose()
+    )?;
+    let leads: Vec<String> = overview
+        .sites
+        .iter()
+        .map(|site| {
+            let shards: Vec<String> = site.leads.iter().map(u16::to_string).collect();
+            let shards = if shards.len() > SHARDS_SHOWN {
+                count(shards.len() as u64)
+            } else {
+                shards.join(" ")
+            };
+            format!(
+                "{}: {}",
+                site.site,
+                if shards.is_empty() { "-" } else { &shards }
+            )
+        })
+        .collect();
+    writeln!(text, "  leaders   {}", leads.join("   "))?;
+    day(text, overview)?;
+    if let Some(rates) = rates {
+        writeln!(
+            text,
+            "  a second  {} payments accepted, {} settled, {} entries, {} of log on all nodes",
+            count(rates.accepted),
+            count(rates.settled),
+            count(rates.entries),
+            bytes(rates.log_bytes)
+        )?;
+    }
+    for trouble in overview.troubles.iter().take(TROUBLES_SHOWN) {
+        writeln!(text, "  {} {trouble}", paint.paint(RED, "!"))?;
+    }
+    let more = overview.troubles.len().saturating_sub(TROUBLES_SHOWN);
+    if more > 0 {
+        writeln!(
+            text,
+            "  {} and {more} more, see --json",
+            paint.paint(RED, "!")
+        )?;
+    }
+    Ok(())
+}
+
+fn day(text: &mut String, overview: &Overview) -> anyhow::Result<()> {
+    let day = &overview.day;
+    let payments = &day.payments;
+    let open = match &day.business_day {
+        Some(date) => format!("{date} open"),
+        None => "none open".to_owned(),
+    };
+    writeln!(
+        text,
+        "  day       {open}, {}; payments: {} accepted, {} settled, {} wait",
+        some(day.participants, "participant"),
+        count(payments.accepted),
+        count(payments.settled),
+        count(payments.netting + payments.queued),
+    )?;
+    writeln!(
+        text,
+        "            ({} for netting, {} queued); {} refused, {} refused later, {} cancelled",
+        count(payments.netting),
+        count(payments.queued),
+        count(payments.refused),
+        count(payments.ended),
+        count(payments.cancelled)
+    )?;
+    let running = match &overview.cycles.running {
+        None => "none runs".to_owned(),
+        Some(cycle) => format!("{} is {}, round {}", cycle.cycle, cycle.phase, cycle.round),
+    };
+    let last: Vec<String> = overview.cycles.last.iter().map(ended).collect();
+    writeln!(
+        text,
+        "  cycles    {running}; last: {}",
+        if last.is_empty() {
+            "-".to_owned()
+        } else {
+            last.join(", ")
+        }
+    )?;
+    Ok(())
+}
+
+fn ended(cycle: &EndedCycle) -> String {
+    if cycle.state == "settled" {
+        let millis = cycle.duration_ns / 1_000_000;
+        format!(
+            "{} settled {}/{} in {millis} ms",
+            cycle.cycle,
+            count(cycle.settled),
+            count(cycle.in_set)
+        )
+    } else {
+        format!("{} {}", cycle.cycle, cycle.state)
+    }
+}
+
+fn nodes(overview: &Overview, paint: &Paint) -> anyhow::Result<String> {
+    let mut table = Table::new(
+        "<<<><>>>>>",
+        &[
+            "node",
+            "site",
+            "state",
+            "leads",
+            "behind",
+            "in flight",
+            "wait u/b",
+            "to log",
+            "to peers",
+            "disk free",
+        ],
+    );
+    for node in &overview.nodes {
+        let known = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+        table.row(vec![
+            node.node.clone(),
+            node.site.clone(),
+            state(node),
+            node.leads.len().to_string(),
+            behind(node),
+            known(node.lag.map(|lag| count(lag.in_flight_entries))),
+            known(
+                node.queues
+                    .map(|queues| format!("{}/{}", count(queues.urgent), count(queues.bulk))),
+            ),
+            known(node.queues.map(|queues| count(queues.log_writes))),
+            known(node.link_queue_bytes.map(bytes)),
+            known(node.free_bytes.map(bytes)),
+        ]);
+    }
+    let mut drawn = Vec::new();
+    table.print(&mut drawn)?;
+    let drawn = String::from_utf8(drawn)?;
+    let mut lines = drawn.lines();
+    let mut text = String::new();
+    if let Some(head) = lines.next() {
+        writeln!(text, "{}", paint.paint(BOLD, head))?;
+    }
+    for (line, node) in lines.zip(&overview.nodes) {
+        let colour = match node.health {
+            NodeHealth::Ready if node.catching_up.is_empty() => None,
+            NodeHealth::Ready | NodeHealth::Unheard => Some(YELLOW),
+            NodeHealth::NotReady | NodeHealth::Down => Some(RED),
+        };
+        match colour {
+            Some(colour) => writeln!(text, "{}", paint.paint(colour, line))?,
+            None => writeln!(text, "{line}")?,
+        }
+    }
+    Ok(text)
+}
+
+fn state(node: &Node) -> String {
+    let health = match node.health {
+        NodeHealth::Ready => "ready",
+        NodeHealth::NotReady => "not ready",
+        NodeHealth::Unheard => "no answer",
+        NodeHealth::Down => "DOWN",
+    };
+    if let Some(shard) = node.catching_up.first() {
+        let progress = &shard.progress;
+        let (have, all) = (progress.have_bytes, progress.state_bytes);
+        // Packages follow once the state is here.
+        let percent = have.saturating_mul(100).checked_div(all).unwrap_or(0);
+        let part = if progress.packages {
+            "packages".to_owned()
+        } else {
+            format!("{percent} %")
+        };
+        return format!("catch-up {} ({part})", shard.shard);
+    }
+    match (node.kind.as_str(), node.health) {
+        ("witness", NodeHealth::Ready) => "witness".to_owned(),
+        ("witness", _) => format!("{health} (witness)"),
+        _ => health.to_owned(),
+    }
+}
+
+fn behind(node: &Node) -> String {
+    let Some(lag) = &node.lag else {
+        return "?".to_owned();
+    };
+    if lag.entries == 0 {
+        return "0".to_owned();
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    let seconds = lag.ns as f64 / 1e9;
+    let decimals = usize::from(seconds < 10.0);
+    format!(
+        "{}, {}, {seconds:.decimals$} s",
+        count(lag.entries),
+        bytes(lag.bytes)
+    )
+}
+
+/// A row per shard, a column per node: entries that it is behind, `+` those of them in flight.
+fn shards(overview: &Overview) -> anyhow::Result<String> {
+    let columns = overview.nodes.len() <= NODE_COLUMNS_MAX;
+    let mut head = vec!["shard", "leader", "term", "committed", "waiting", "states"];
+    let mut alignment = "><>>><".to_owned();
+    if columns {
+        head.extend(overview.nodes.iter().map(|node| node.node.as_str()));
+        alignment.push_str(&">".repeat(overview.nodes.len()));
+    } else {
+        head.push("behind");
+        alignment.push('<');
+    }
+    let mut table = Table::of(alignment, &head);
+    let all = overview.shards.len();
+    let shown = overview
+        .shards
+        .iter()
+        .filter(|shard| all <= SHARDS_SHOWN || tells(shard));
+    let mut rows = 0;
+    for shard in shown.take(SHARDS_SHOWN) {
+        rows += 1;
+        let mut row = vec![
+            shard.shard.to_string(),
+            shard.leader.clone().unwrap_or_else(|| "NONE".to_owned()),
+            count(shard.term),
+            count(shard.committed_index),
+            count(shard.waiting),
+            match shard.digests_agree {
+                Some(true) => "same",
+                Some(false) => "DIFFER",
+                None => "-",
+            }
+            .to_owned(),
+        ];
+        if columns {
+            row.extend(overview.nodes.iter().map(|node| cell(shard, &node.node)));
+        } else {
+            let late: Vec<String> = shard
+                .peers
+                .iter()
+                .filter(|peer| peer.lag_entries > 0)
+                .map(|peer| format!("{} {}", peer.node, lag(peer)))
+                .take(NODE_COLUMNS_MAX)
+                .collect();
+            row.push(late.join("  "));
+        }
+        table.row(row);
+    }
+    let mut drawn = Vec::new();
+    table.print(&mut drawn)?;
+    let mut text = String::from_utf8(drawn)?;
+    if rows < all {
+        writeln!(text, "  {} more", some(all - rows, "shard"))?;
+    }
+    Ok(text)
+}
+
+fn tells(shard: &Shard) -> bool {
+    shard.leader.is_none()
+        || shard.digests_agree == Some(false)
+        || shard.peers.iter().any(|peer| peer.state != "replicate")
+}
+
+fn cell(shard: &Shard, node: &str) -> String {
+    if shard.leader.as_deref() == Some(node) {
+        return "leads".to_owned();
+    }
+    match shard.peers.iter().find(|peer| peer.node == node) {
+        Some(peer) => lag(peer),
+        None => "?".to_owned(),
+    }
+}
+
+fn lag(peer: &ShardPeer) -> String {
+    if !is_known(peer) {
+        return "?".to_owned();
+    }
+    let entries = count(peer.lag_entries);
+    match (peer.state.as_str(), peer.in_flight_entries) {
+        ("probe", _) => format!("{entries} probe"),
+        ("snapshot", _) => format!("{entries} snap"),
+        (_, 0) => entries,
+        (_, in_flight) => format!("{entries}+{}", count(in_flight)),
+    }
+}
+
+/// p50/p99 in milliseconds, from the row's site to the column's.
+fn round_trips(overview: &Overview) -> anyhow::Result<String> {
+    if overview.rtt.is_empty() {
+        return Ok(String::new());
+    }
+    let mut head = vec!["round trip p50/p99 ms"];
+    head.extend(overview.sites.iter().map(|site| site.site.as_str()));
+    let mut table = Table::of(format!("<{}", ">".repeat(overview.sites.len())), &head);
+    for from in &overview.sites {
+        let mut row = vec![from.site.clone()];
+        row.extend(overview.sites.iter().map(|to| {
+            let found = overview
+                .rtt
+                .iter()
+                .find(|rtt| rtt.from == from.site && rtt.to == to.site);
+            found.map_or_else(
+                || "-".to_owned(),
+                |rtt| format!("{:.2}/{:.2}", rtt.p50_ms, rtt.p99_ms),
+            )
+        }));
+        table.row(row);
+    }
+    let mut drawn = Vec::new();
+    table.print(&mut drawn)?;
+    Ok(String::from_utf8(drawn)?)
+}
