@@ -28,7 +28,6 @@ use std::borrow::Cow;
 use clearspan_ledger::message::Submission;
 use clearspan_ledger::{AmountMinor, Bic, BusinessDate, Currency, PaymentId, Reason, Text};
 
-mod baseline;
 mod gather;
 pub mod heap;
 mod names;
@@ -40,7 +39,6 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
-pub use baseline::tokenise_only;
 pub use values::sequence_of;
 
 /// The most of everything that one message may have. Each is checked before memory is taken for it.

@@ -198,10 +198,25 @@ impl<'a> Names<'a> {
     }
 }
 
-// Prefixes are a few bytes: comparing them here costs less than a call.
+/// Whether two names are the same. Names are a few bytes: comparing them here, in two overlapping words, costs less than a
+/// call.
 #[inline]
-fn same(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b)
+pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    match (a.first_chunk::<8>(), b.first_chunk::<8>()) {
+        (Some(first_a), Some(first_b)) if a.len() <= 16 => {
+            first_a == first_b && a.last_chunk::<8>() == b.last_chunk::<8>()
+        }
+        (Some(_), Some(_)) => a == b,
+        _ => match (a.first_chunk::<4>(), b.first_chunk::<4>()) {
+            (Some(first_a), Some(first_b)) => {
+                first_a == first_b && a.last_chunk::<4>() == b.last_chunk::<4>()
+            }
+            _ => a.iter().zip(b).all(|(a, b)| a == b),
+        },
+    }
 }
 
 #[cfg(test)]

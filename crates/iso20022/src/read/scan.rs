@@ -1,12 +1,16 @@
 //! The XML tokens of one message, as slices of its bytes.
 //!
-//! A strict reading of XML 1.0 without document types: what is not well-formed is refused, never repaired. It is our own
-//! rather than a general reader's because a settlement message needs less (UTF-8 only, no DTD, no entities but the five)
-//! and more (exact offsets, illegal characters, `]]>` in text, `--` in comments, duplicate attributes), and because the
-//! caller hashes while it reads: tokens carry what the scan already knows, whether a text is blank or needs resolving.
-//! The tests compare it with quick-xml. Namespaces and element nesting are the caller's.
+//! quick-xml finds them ([`Reader`] over a slice: nothing is copied). This adapter says where each begins, and refuses what
+//! quick-xml lets through for speed or for the sake of other documents: characters and names that XML does not allow, `]]>`
+//! in text, `--` in comments, attributes twice or without space between them, document types, other encodings. What is not
+//! well-formed is refused, never repaired (ADR 0005). Tokens also carry what the caller would look for again: whether a
+//! text is blank or needs resolving. Namespaces and element nesting are the caller's.
 
 use memchr::memmem;
+use quick_xml::escape::resolve_xml_entity;
+use quick_xml::events::attributes::Attributes;
+use quick_xml::events::{BytesRef, BytesStart, Event};
+use quick_xml::reader::Reader;
 
 /// Why the bytes are not a message, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +40,7 @@ pub(crate) enum Token<'a> {
         colon: usize,
         empty: bool,
     },
-    /// `</name>`
+    /// `</name>`. The name is looked at no further: it is that of an open element, or [`Scanner::unlike`] says what is wrong.
     End { name: &'a [u8] },
     /// Character data. `blank`: XML white space alone. `plain`: no reference and no carriage return in it.
     Text {
@@ -55,21 +59,24 @@ pub(crate) enum Token<'a> {
 /// Reads tokens one after another.
 pub(crate) struct Scanner<'a> {
     bytes: &'a [u8],
+    reader: Reader<&'a [u8]>,
     at: usize,
     /// Offset of the token that was read last.
     pub(crate) token_at: usize,
     /// Attributes of the start tag that was read last.
     pub(crate) attributes: Vec<RawAttribute<'a>>,
     attributes_max: usize,
+    // Whether a carriage return, or `]]>`, stands anywhere: two fast looks at the whole save two slow ones at every text.
+    any_return: bool,
+    any_literal_end: bool,
 }
 
-// Classes of bytes inside names and text.
+// Classes of bytes of names and white space.
 const NAME: u8 = 1;
 const NAME_START: u8 = 2;
 const COLON: u8 = 4;
-const STOP: u8 = 8;
-const BLANK: u8 = 16;
-const HIGH: u8 = 32;
+const BLANK: u8 = 8;
+const HIGH: u8 = 16;
 
 const CLASS: [u8; 256] = {
     let mut table = [0_u8; 256];
@@ -82,9 +89,7 @@ const CLASS: [u8; 256] = {
             b'0'..=b'9' | b'-' | b'.' => NAME,
             b':' => NAME | NAME_START | COLON,
             0x80..=0xFF => NAME | NAME_START | HIGH,
-            b'<' | b'&' | b']' => STOP,
-            b'\r' => STOP | BLANK,
-            b' ' | b'\t' | b'\n' => BLANK,
+            b' ' | b'\t' | b'\n' | b'\r' => BLANK,
             _ => 0,
         };
         byte += 1;
@@ -117,21 +122,33 @@ impl<'a> Scanner<'a> {
             });
         }
         let mut scanner = Self::fragment(bytes, attributes_max);
-        if bytes.starts_with(b"\xEF\xBB\xBF") {
-            scanner.at = 3;
-        }
         scanner.declaration()?;
         Ok(scanner)
     }
 
     /// Reads a part of a message that was checked before.
     pub(crate) fn fragment(bytes: &'a [u8], attributes_max: usize) -> Self {
+        let mut reader = Reader::from_reader(bytes);
+        let config = reader.config_mut();
+        // The caller compares names, and resolves a text as a whole.
+        config.check_end_names = false;
+        config.allow_unmatched_ends = true;
+        config.trim_markup_names_in_closing_tags = false;
+        config.allow_dangling_amp = true;
         Self {
             bytes,
-            at: 0,
+            reader,
+            // quick-xml reads over a byte order mark.
+            at: if bytes.starts_with(b"\xEF\xBB\xBF") {
+                3
+            } else {
+                0
+            },
             token_at: 0,
             attributes: Vec::new(),
             attributes_max,
+            any_return: memchr::memchr(b'\r', bytes).is_some(),
+            any_literal_end: memmem::find(bytes, b"]]>").is_some(),
         }
     }
 
@@ -140,315 +157,326 @@ impl<'a> Scanner<'a> {
         self.at
     }
 
-    fn bad<T>(&self, at: usize, detail: &'static str) -> Result<T, Bad> {
-        Err(Bad { at, detail })
-    }
-
-    fn rest(&self) -> &'a [u8] {
-        self.bytes.get(self.at..).unwrap_or_default()
-    }
-
-    fn peek(&self) -> u8 {
-        // No byte of a message is 0: the whole was checked.
-        self.bytes.get(self.at).copied().unwrap_or(0)
-    }
-
     fn slice(&self, from: usize, to: usize) -> &'a [u8] {
         self.bytes.get(from..to).unwrap_or_default()
     }
 
+    fn byte(&self, at: usize) -> u8 {
+        // No byte of a message is 0: the whole was checked.
+        self.bytes.get(at).copied().unwrap_or(0)
+    }
+
+    /// The first place from `at` on without white space.
+    fn behind_blank(&self, mut at: usize) -> usize {
+        while class(self.byte(at)) & BLANK != 0 {
+            at += 1;
+        }
+        at
+    }
+
+    fn bad<T>(&self, at: usize, detail: &'static str) -> Result<T, Bad> {
+        Err(Bad { at, detail })
+    }
+
+    fn event(&mut self) -> Result<Event<'a>, quick_xml::Error> {
+        let event = self.reader.read_event();
+        self.at = self.bytes.len() - self.reader.get_ref().len();
+        event
+    }
+
     fn declaration(&mut self) -> Result<(), Bad> {
-        let rest = self.rest();
+        let at = self.at;
+        let rest = self.slice(at, self.bytes.len());
         if !rest.starts_with(b"<?xml") || rest.get(5).is_some_and(|&byte| class(byte) & NAME != 0) {
             return Ok(());
         }
-        let at = self.at;
-        let Some(len) = memmem::find(rest, b"?>") else {
-            return self.bad(at, "the XML declaration has no end");
+        self.token_at = at;
+        let malformed = Bad {
+            at,
+            detail: "the XML declaration is malformed",
         };
-        self.at = at + 5;
-        let end = at + len;
-        let mut names: [&[u8]; 3] = [b"version", b"encoding", b"standalone"];
-        while self.skip_blank() && self.at < end {
-            let attribute = self.attribute()?;
-            let known = names.iter_mut().find(|name| **name == attribute.name);
-            let Some(name) = known else {
-                return self.bad(attribute.at, "an unknown part of the XML declaration");
-            };
-            let fits = match *name {
+        let inside = match self.event() {
+            Ok(Event::Decl(_)) => self.slice(at + 2, self.at - 2),
+            Ok(_) => return Err(malformed),
+            Err(_) => return self.bad(at, "the XML declaration has no end"),
+        };
+        let whole = self.list(Attributes::new(text(inside), 3), at + 5);
+        let mut version = false;
+        for attribute in &self.attributes {
+            version |= attribute.name == b"version";
+            let fits = match attribute.name {
                 b"version" => attribute.value == b"1.0",
                 b"encoding" => attribute.value.eq_ignore_ascii_case(b"utf-8"),
-                _ => matches!(attribute.value, b"yes" | b"no"),
+                b"standalone" => matches!(attribute.value, b"yes" | b"no"),
+                _ => return self.bad(attribute.at, "an unknown part of the XML declaration"),
             };
             if !fits {
                 return self.bad(attribute.at, "only XML 1.0 in UTF-8 is read");
             }
-            // Each at most once.
-            *name = b"";
         }
-        if self.at != end || !names[0].is_empty() {
-            return self.bad(at, "the XML declaration is malformed");
+        match whole {
+            Err(bad) if bad.at != at => Err(bad),
+            Ok(()) if version => Ok(()),
+            _ => Err(malformed),
         }
-        self.at = end + 2;
-        Ok(())
     }
 
     /// The next token.
     ///
     /// # Errors
     /// The first place that is not well-formed.
+    #[inline(always)]
     pub(crate) fn next(&mut self) -> Result<Token<'a>, Bad> {
-        self.token_at = self.at;
-        match self.bytes.get(self.at) {
-            None => Ok(Token::End0),
-            Some(b'<') => self.markup(),
-            Some(_) => self.text(),
+        let from = self.at;
+        self.token_at = from;
+        // Matched where it lies: moving an event costs more than finding it.
+        let event = self.reader.read_event();
+        self.at = self.bytes.len() - self.reader.get_ref().len();
+        match &event {
+            Ok(Event::Start(tag)) => self.start(tag, false),
+            Ok(Event::End(_)) => {
+                let name = self.slice(from + 2, self.at - 1);
+                Ok(Token::End {
+                    name: name.trim_ascii_end(),
+                })
+            }
+            Ok(Event::Text(_) | Event::GeneralRef(_)) => self.text(),
+            Ok(Event::Empty(tag)) => self.start(tag, true),
+            Ok(Event::CData(_)) => Ok(Token::Literal {
+                raw: self.slice(from + 9, self.at - 3),
+            }),
+            Ok(Event::Comment(_)) => self.comment(self.at - 3),
+            Ok(Event::PI(_) | Event::Decl(_)) => self.instruction(true),
+            Ok(Event::Eof) => Ok(Token::End0),
+            Ok(Event::DocType(_)) | Err(_) => self.refused(),
         }
     }
 
-    /// Whether `</name>` stands here, in which case it is read: the usual end of an element, without looking for its name.
-    pub(crate) fn end_of(&mut self, name: &[u8]) -> bool {
-        let rest = self.rest();
-        let Some(behind) = rest
-            .strip_prefix(b"</")
-            .and_then(|rest| rest.strip_prefix(name))
-        else {
-            return false;
-        };
-        if behind.first() != Some(&b'>') {
-            return false;
-        }
-        self.token_at = self.at;
-        self.at += name.len() + 3;
-        true
-    }
-
+    /// Text from here to the next tag: quick-xml tells references and what stands between them one by one.
     fn text(&mut self) -> Result<Token<'a>, Bad> {
-        let from = self.at;
-        let mut plain = true;
-        let mut at = from;
-        while let Some(&byte) = self.bytes.get(at)
-            && class(byte) & BLANK != 0
+        let from = self.token_at;
+        let mut plain = self.byte(from) != b'&';
+        while !matches!(self.bytes.get(self.at), None | Some(b'<')) {
+            plain = false;
+            if self.event().is_err() {
+                return self.bad(self.at, "not UTF-8");
+            }
+        }
+        let raw = self.slice(from, self.at);
+        let blank = raw.iter().all(|&byte| class(byte) & BLANK != 0);
+        plain = plain && !(self.any_return && raw.contains(&b'\r'));
+        if self.any_literal_end
+            && let Some(at) = memmem::find(raw, b"]]>")
         {
-            plain &= byte != b'\r';
-            at += 1;
+            return self.bad(from + at, "]]> in text");
         }
-        let blank = matches!(self.bytes.get(at), None | Some(b'<'));
-        if !blank {
-            while let Some(&byte) = self.bytes.get(at) {
-                if class(byte) & STOP != 0 {
-                    match byte {
-                        b'<' => break,
-                        b']' if self
-                            .bytes
-                            .get(at..)
-                            .is_some_and(|rest| rest.starts_with(b"]]>")) =>
-                        {
-                            return self.bad(at, "]]> in text");
-                        }
-                        b']' => {}
-                        _ => plain = false,
-                    }
-                }
-                at += 1;
-            }
-        }
-        self.at = at;
-        Ok(Token::Text {
-            raw: self.slice(from, at),
-            blank,
-            plain,
-        })
+        Ok(Token::Text { raw, blank, plain })
     }
 
-    fn markup(&mut self) -> Result<Token<'a>, Bad> {
-        let from = self.at;
-        self.at += 1;
-        match self.peek() {
-            b'/' => {
-                self.at += 1;
-                let (name, _) = self.name()?;
-                self.skip_blank();
-                if self.peek() != b'>' {
-                    return self.bad(from, "an end tag without >");
-                }
-                self.at += 1;
-                Ok(Token::End { name })
-            }
-            b'!' => self.declared(from),
-            b'?' => {
-                self.at += 1;
-                let (target, colon) = self.name()?;
-                if target.eq_ignore_ascii_case(b"xml") || colon != 0 {
-                    return self.bad(
-                        from,
-                        "an XML declaration that is not at the beginning, or a bad target",
-                    );
-                }
-                let rest = self.rest();
-                let Some(len) = memmem::find(rest, b"?>") else {
-                    return self.bad(from, "a processing instruction without end");
-                };
-                if len != 0 && class(rest[0]) & BLANK == 0 {
-                    return self.bad(from, "a bad target of a processing instruction");
-                }
-                self.at += len + 2;
-                Ok(Token::Other)
-            }
-            _ => self.start(),
-        }
-    }
-
-    fn declared(&mut self, from: usize) -> Result<Token<'a>, Bad> {
-        let rest = self.slice(from, self.bytes.len());
-        if rest.starts_with(b"<!--") {
-            let Some(len) = rest.get(4..).and_then(|inside| memmem::find(inside, b"--")) else {
-                return self.bad(from, "a comment without end");
-            };
-            if rest.get(len + 6) != Some(&b'>') {
-                return self.bad(from + 4 + len, "-- inside a comment");
-            }
-            self.at = from + len + 7;
-            return Ok(Token::Other);
-        }
-        if rest.starts_with(b"<![CDATA[") {
-            let Some(len) = rest
-                .get(9..)
-                .and_then(|inside| memmem::find(inside, b"]]>"))
-            else {
-                return self.bad(from, "a CDATA section without end");
-            };
-            self.at = from + len + 12;
-            return Ok(Token::Literal {
-                raw: self.slice(from + 9, from + 9 + len),
-            });
-        }
-        if rest.starts_with(b"<!DOCTYPE") {
-            return self.bad(from, "a document type declaration is never read");
-        }
-        self.bad(from, "a declaration that is not allowed here")
-    }
-
-    fn start(&mut self) -> Result<Token<'a>, Bad> {
-        let (name, colon) = self.name()?;
+    fn start(&mut self, tag: &BytesStart<'_>, empty: bool) -> Result<Token<'a>, Bad> {
+        let from = self.token_at + 1;
+        let (len, colon) = self.name(from)?;
+        let behind = from + len;
         self.attributes.clear();
-        loop {
-            match self.peek() {
-                b'>' => {
-                    self.at += 1;
-                    return Ok(Token::Start {
-                        name,
-                        colon,
-                        empty: false,
-                    });
-                }
-                b'/' if self.bytes.get(self.at + 1) == Some(&b'>') => {
-                    self.at += 2;
-                    return Ok(Token::Start {
-                        name,
-                        colon,
-                        empty: true,
-                    });
-                }
-                _ => {}
-            }
-            if !self.skip_blank() {
-                return self.bad(
-                    self.token_at,
-                    "a tag without end, or attributes without space between them",
-                );
-            }
-            if class(self.peek()) & NAME_START != 0 {
-                let attribute = self.attribute()?;
-                if self
-                    .attributes
-                    .iter()
-                    .any(|other| other.name == attribute.name)
-                {
-                    return self.bad(attribute.at, "an attribute stands twice");
-                }
-                if self.attributes.len() >= self.attributes_max {
-                    return self.bad(attribute.at, "too many attributes");
-                }
-                self.attributes.push(attribute);
-            }
+        if behind + 1 + usize::from(empty) != self.at {
+            self.list(tag.attributes(), behind)?;
         }
-    }
-
-    fn attribute(&mut self) -> Result<RawAttribute<'a>, Bad> {
-        let (name, _) = self.name()?;
-        self.skip_blank();
-        if self.peek() != b'=' {
-            return self.bad(self.at, "an attribute without value");
-        }
-        self.at += 1;
-        self.skip_blank();
-        let quote = self.peek();
-        if quote != b'"' && quote != b'\'' {
-            return self.bad(self.at, "an attribute value without quotes");
-        }
-        let at = self.at + 1;
-        let Some(len) = self
-            .bytes
-            .get(at..)
-            .and_then(|rest| memchr::memchr2(quote, b'<', rest))
-        else {
-            return self.bad(self.at, "an attribute value without end");
-        };
-        if self.bytes.get(at + len) == Some(&b'<') {
-            return self.bad(at + len, "< in an attribute value");
-        }
-        self.at = at + len + 1;
-        Ok(RawAttribute {
-            name,
-            value: self.slice(at, at + len),
-            at,
+        Ok(Token::Start {
+            name: self.slice(from, behind),
+            colon,
+            empty,
         })
     }
 
-    /// A qualified name and the place of its colon, 0 where it has none.
-    fn name(&mut self) -> Result<(&'a [u8], usize), Bad> {
-        let from = self.at;
+    /// Takes the attributes behind a name that ends at `behind`.
+    fn list(&mut self, mut list: Attributes<'_>, mut behind: usize) -> Result<(), Bad> {
+        self.attributes.clear();
+        if class(self.byte(behind)) & BLANK == 0 {
+            return Err(self.no_attribute(behind));
+        }
+        for found in list.with_checks(false) {
+            let found = found.ok().and_then(|found| {
+                let name = self.place(found.key.0);
+                let len = self.name(name).ok()?.0;
+                // A name to quick-xml is whatever stands before `=`, and no space needs to stand before a name.
+                (name > behind && len == found.key.0.len()).then(|| RawAttribute {
+                    name: self.slice(name, name + len),
+                    value: self.slice(
+                        self.place(&found.value),
+                        self.place(&found.value) + found.value.len(),
+                    ),
+                    at: self.place(&found.value),
+                })
+            });
+            let Some(attribute) = found else {
+                return Err(self.no_attribute(behind));
+            };
+            if let Some(at) = memchr::memchr(b'<', attribute.value) {
+                return self.bad(attribute.at + at, "< in an attribute value");
+            }
+            let same = |other: &RawAttribute<'_>| other.name == attribute.name;
+            if self.attributes.iter().any(same) {
+                return self.bad(attribute.at, "an attribute stands twice");
+            }
+            if self.attributes.len() >= self.attributes_max {
+                return self.bad(attribute.at, "too many attributes");
+            }
+            behind = attribute.at + attribute.value.len() + 1;
+            self.attributes.push(attribute);
+        }
+        Ok(())
+    }
+
+    /// Where a part of the bytes begins in them.
+    fn place(&self, part: &str) -> usize {
+        part.as_ptr()
+            .addr()
+            .saturating_sub(self.bytes.as_ptr().addr())
+    }
+
+    fn unended(&self) -> Bad {
+        Bad {
+            at: self.token_at,
+            detail: "a tag without end, or attributes without space between them",
+        }
+    }
+
+    /// What is wrong with the attribute that should follow at `behind`.
+    #[cold]
+    fn no_attribute(&self, behind: usize) -> Bad {
+        let from = self.behind_blank(behind);
+        let bad = |at, detail| Bad { at, detail };
+        if from == behind || class(self.byte(from)) & NAME_START == 0 {
+            return self.unended();
+        }
+        let equals = match self.name(from) {
+            Ok((len, _)) => self.behind_blank(from + len),
+            Err(bad) => return bad,
+        };
+        if self.byte(equals) != b'=' {
+            return bad(equals, "an attribute without value");
+        }
+        let quote = self.behind_blank(equals + 1);
+        let rest = self.slice(quote + 1, self.bytes.len());
+        match self.byte(quote) {
+            mark @ (b'"' | b'\'') => match memchr::memchr2(mark, b'<', rest) {
+                Some(len) if rest[len] == b'<' => bad(quote + 1 + len, "< in an attribute value"),
+                _ => bad(quote, "an attribute value without end"),
+            },
+            _ => bad(quote, "an attribute value without quotes"),
+        }
+    }
+
+    /// A comment whose `-->` begins at `to`.
+    fn comment(&self, to: usize) -> Result<Token<'a>, Bad> {
+        let from = self.token_at + 4;
+        // The byte behind the last is the first of `-->`.
+        let hyphens = memchr::memchr_iter(b'-', self.slice(from, to))
+            .map(|at| from + at)
+            .find(|at| self.byte(at + 1) == b'-');
+        match hyphens {
+            None => Ok(Token::Other),
+            Some(at) => self.bad(at, "-- inside a comment"),
+        }
+    }
+
+    fn instruction(&self, closed: bool) -> Result<Token<'a>, Bad> {
+        let from = self.token_at;
+        let (len, colon) = self.name(from + 2)?;
+        let behind = from + 2 + len;
+        if self.slice(from + 2, behind).eq_ignore_ascii_case(b"xml") || colon != 0 {
+            return self.bad(
+                from,
+                "an XML declaration that is not at the beginning, or a bad target",
+            );
+        }
+        if !closed {
+            return self.bad(from, "a processing instruction without end");
+        }
+        if behind + 2 != self.at && class(self.byte(behind)) & BLANK == 0 {
+            return self.bad(from, "a bad target of a processing instruction");
+        }
+        Ok(Token::Other)
+    }
+
+    /// What is wrong with the end tag that was read last, where no open element has its name.
+    #[cold]
+    pub(crate) fn unlike(&self) -> Bad {
+        let at = self.token_at;
+        match self.name(at + 2) {
+            Err(bad) => bad,
+            Ok((len, _)) => Bad {
+                at,
+                detail: if self.byte(self.behind_blank(at + 2 + len)) == b'>' {
+                    "an end tag that does not match"
+                } else {
+                    "an end tag without >"
+                },
+            },
+        }
+    }
+
+    /// What is wrong with the markup that quick-xml gave no token for, or one that is never read.
+    #[cold]
+    fn refused(&mut self) -> Result<Token<'a>, Bad> {
+        let from = self.token_at;
+        let end = self.bytes.len();
+        let rest = self.slice(from, end);
+        if rest.starts_with(b"<!--") {
+            self.comment(end)?;
+            self.bad(from, "a comment without end")
+        } else if rest.starts_with(b"<![CDATA[") {
+            self.bad(from, "a CDATA section without end")
+        } else if rest.starts_with(b"<!DOCTYPE") {
+            self.bad(from, "a document type declaration is never read")
+        } else if rest.starts_with(b"<!") {
+            self.bad(from, "a declaration that is not allowed here")
+        } else if rest.starts_with(b"<?") {
+            self.instruction(false)
+        } else if rest.starts_with(b"</") {
+            Err(self.unlike())
+        } else if rest.starts_with(b"<") {
+            let (len, _) = self.name(from + 1)?;
+            self.list(Attributes::new(text(rest), len + 1), from + 1 + len)?;
+            Err(self.unended())
+        } else {
+            self.bad(from, "not UTF-8")
+        }
+    }
+
+    /// The length of the qualified name that begins at `from`, and the place of its colon, 0 where it has none.
+    fn name(&self, from: usize) -> Result<(usize, usize), Bad> {
         let mut colon = 0;
         let mut seen = 0;
-        let mut at = from;
-        while let Some(&byte) = self.bytes.get(at) {
+        let mut len = 0;
+        for &byte in self.slice(from, self.bytes.len()) {
             let class = class(byte);
             if class & NAME == 0 {
                 break;
             }
             seen |= class;
             if class & COLON != 0 {
-                if colon != 0 || at == from {
-                    return self.bad(at, "a bad colon in a name");
+                if colon != 0 || len == 0 {
+                    return self.bad(from + len, "a bad colon in a name");
                 }
-                colon = at - from;
+                colon = len;
             }
-            at += 1;
+            len += 1;
         }
-        let name = self.slice(from, at);
-        let starts = |name: &[u8]| {
-            name.first()
-                .is_some_and(|&byte| class(byte) & NAME_START != 0)
-        };
-        if !starts(name) || (colon != 0 && !starts(name.get(colon + 1..).unwrap_or_default())) {
+        let starts = |at| class(self.byte(at)) & NAME_START != 0;
+        if len == 0 || !starts(from) || (colon != 0 && !starts(from + colon + 1)) {
             return self.bad(from, "a name was expected");
         }
-        if seen & HIGH != 0 && !is_name(name) {
+        if seen & HIGH != 0 && !is_name(self.slice(from, from + len)) {
             return self.bad(from, "a character that no name may have");
         }
-        self.at = at;
-        Ok((name, colon))
+        Ok((len, colon))
     }
+}
 
-    /// Whether there was white space.
-    fn skip_blank(&mut self) -> bool {
-        let from = self.at;
-        while class(self.peek()) & BLANK != 0 {
-            self.at += 1;
-        }
-        self.at != from
-    }
+/// Bytes that were read as text before.
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap_or_default()
 }
 
 /// The first control character or non-character. Bytes are UTF-8.
@@ -548,27 +576,12 @@ pub(crate) fn resolve_literal(out: &mut Vec<u8>, raw: &[u8]) {
 }
 
 fn reference(name: &[u8]) -> Option<char> {
-    let number = match name {
-        b"amp" => return Some('&'),
-        b"lt" => return Some('<'),
-        b"gt" => return Some('>'),
-        b"quot" => return Some('"'),
-        b"apos" => return Some('\''),
-        [b'#', b'x', digits @ ..] => number(digits, 16)?,
-        [b'#', digits @ ..] => number(digits, 10)?,
-        _ => return None,
-    };
-    let character = char::from_u32(number)?;
-    let legal = matches!(number, 0x9 | 0xA | 0xD | 0x20..=0xFFFD | 0x1_0000..);
-    legal.then_some(character)
-}
-
-fn number(digits: &[u8], radix: u32) -> Option<u32> {
-    if digits.is_empty() {
-        return None;
+    let name = std::str::from_utf8(name).ok()?;
+    if let Some(text) = resolve_xml_entity(name) {
+        return text.chars().next();
     }
-    digits.iter().try_fold(0_u32, |sum, &digit| {
-        sum.checked_mul(radix)?
-            .checked_add(char::from(digit).to_digit(radix)?)
-    })
+    let character = BytesRef::new(name).resolve_char_ref().ok()??;
+    // quick-xml admits control characters and non-characters.
+    matches!(u32::from(character), 0x9 | 0xA | 0xD | 0x20..=0xFFFD | 0x1_0000..)
+        .then_some(character)
 }

@@ -1,6 +1,7 @@
 //! What reading promises, message by message.
 
 mod corpus;
+mod places;
 mod rules;
 
 use clearspan_ledger::message::{PaymentRecord, Submission};

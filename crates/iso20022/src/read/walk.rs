@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::gather::{Gather, Place, Stop};
 use super::heap::{self, local};
-use super::names::{Names, Namespace};
+use super::names::{Names, Namespace, same};
 use super::scan::{self, RawAttribute, Scanner, Token};
 use super::shape::{self, Definition, Field, NAMESPACE_PREFIX, Node};
 use super::{Context, Fault, Incoming, Limits, Note};
@@ -31,6 +31,9 @@ enum Part {
     Header,
     Document,
 }
+
+/// What an element is to us: its part, what it is read for, and the table of its children.
+type Meaning = (Part, Field, Option<&'static Node>);
 
 /// An element that is open.
 struct Frame<'a> {
@@ -154,14 +157,6 @@ pub(crate) fn read(
 impl<'a> Walk<'a, '_> {
     fn run(&mut self) -> Result<(), Stop> {
         loop {
-            if self
-                .frames
-                .last()
-                .is_some_and(|frame| self.scanner.end_of(frame.name))
-            {
-                self.close()?;
-                continue;
-            }
             match self.scanner.next()? {
                 Token::Start { name, colon, empty } => {
                     self.open(name, colon)?;
@@ -170,8 +165,12 @@ impl<'a> Walk<'a, '_> {
                     }
                 }
                 Token::End { name } => {
-                    if self.frames.last().is_none_or(|frame| frame.name != name) {
-                        return Err(self.stop("an end tag that does not match"));
+                    if self
+                        .frames
+                        .last()
+                        .is_none_or(|frame| !same(frame.name, name))
+                    {
+                        return Err(self.scanner.unlike().into());
                     }
                     self.close()?;
                 }
@@ -208,106 +207,122 @@ impl<'a> Walk<'a, '_> {
             return Err(self.stop("a prefix that is not declared"));
         };
         let local = local(name, colon);
-        let mut frame = Frame {
-            name,
-            colon,
-            namespace,
-            part: Part::Envelope,
-            field: Field::None,
-            node: None,
-            next: 0,
-            repeated: false,
-            has_child: false,
-            has_text: false,
-            at: self.scanner.token_at,
-            begins: 0,
-            text: 0,
-            declarations,
-        };
-        match self.frames.last_mut() {
+        let at = self.scanner.token_at;
+        let (part, field, node) = match self.frames.last_mut() {
             None => {
                 self.roots += 1;
                 if self.roots > 1 {
                     return Err(self.stop("two messages: a second root element"));
                 }
-                self.open_part(&mut frame, local)?;
+                self.open_part(namespace, local)?
             }
             Some(parent) if parent.part == Part::Envelope => {
                 if !parent.has_text {
                     self.canonical.truncate(parent.text);
                 }
                 parent.has_child = true;
-                self.open_part(&mut frame, local)?;
+                self.open_part(namespace, local)?
             }
             Some(parent) => {
                 // A parent of the message's own namespace has either text or elements.
                 if parent.has_text && parent.namespace == self.namespace {
-                    return Err(Stop::new(
-                        frame.at,
-                        Reason::Syntax,
-                        "an element beside text",
-                    ));
+                    return Err(self.stop("an element beside text"));
                 }
                 if !parent.has_text {
                     self.canonical.truncate(parent.text);
                 }
                 parent.has_child = true;
-                frame.part = parent.part;
-                if let Some(node) = parent.node {
-                    if namespace != self.namespace {
+                let part = parent.part;
+                match parent.node {
+                    None => (part, Field::None, None),
+                    Some(_) if namespace != self.namespace => {
                         let detail =
                             format!("{}: another namespace than the message's", Printed(local));
                         return Err(self.stop(detail));
                     }
-                    let version = if frame.part == Part::Header {
-                        self.header_version
-                    } else {
-                        self.version
-                    };
-                    let child = advance(parent, node, local, version)
-                        .map_err(|detail| self.stop(detail))?;
-                    let child = &node.children[child];
-                    frame.field = child.field;
-                    frame.node = child.node;
+                    Some(node) => {
+                        let version = if part == Part::Header {
+                            self.header_version
+                        } else {
+                            self.version
+                        };
+                        match advance(parent, node, local, version) {
+                            Ok(child) => (part, child.field, child.node),
+                            Err(detail) => return Err(self.stop(detail)),
+                        }
+                    }
                 }
             }
+        };
+        if matches!(field, Field::Transaction | Field::Report) {
+            self.begin_body(at, declarations)?;
         }
-        self.open_canonical(frame, local)
+        let begins = self.canonical.len();
+        self.open_canonical(namespace, local)?;
+        // Made where it lies: a frame that is built up elsewhere and moved costs more than all of its fields.
+        self.frames.push(Frame {
+            name,
+            colon,
+            namespace,
+            part,
+            field,
+            node,
+            next: 0,
+            repeated: false,
+            has_child: false,
+            has_text: false,
+            at,
+            begins,
+            text: self.canonical.len(),
+            declarations,
+        });
+        if field == Field::None {
+            return Ok(());
+        }
+        if matches!(field, Field::Amount | Field::Total | Field::OriginalAmount) {
+            self.amount_currency()?;
+        }
+        let here = Here {
+            frames: &self.frames,
+            at,
+            before: self.gather.count_read(),
+        };
+        self.gather.open(field, &here)
     }
 
     // An element below the envelope: header, document, or more envelope.
-    fn open_part(&mut self, frame: &mut Frame<'a>, local: &[u8]) -> Result<(), Stop> {
+    fn open_part(&mut self, namespace: Namespace, local: &[u8]) -> Result<Meaning, Stop> {
+        let envelope = (Part::Envelope, Field::None, None);
         if !matches!(local, b"Document" | b"AppHdr") {
-            return Ok(());
+            return Ok(envelope);
         }
-        let uri = self.names.uri(frame.namespace);
+        let uri = self.names.uri(namespace);
         let Some(identifier) = uri
             .strip_prefix(NAMESPACE_PREFIX.as_bytes())
             .and_then(|rest| std::str::from_utf8(rest).ok())
         else {
             // The scheme's own element of that name; or a document without a namespace we could know it by.
-            return Ok(());
+            return Ok(envelope);
+        };
+        let not_served = |what: &str| {
+            Stop::new(
+                self.scanner.token_at,
+                Reason::MessageNotSupported,
+                format!("{what}{identifier} is not served"),
+            )
         };
         let split = shape::split_definition(identifier);
         if local == b"AppHdr" {
             if self.gather.header.is_some() {
                 return Err(self.stop("two business headers"));
             }
-            match split {
-                Some(("head.001", version @ 1..=4)) => {
-                    frame.part = Part::Header;
-                    frame.node = Some(&shape::HEADER);
-                    self.namespace = frame.namespace;
-                    self.header_version = version;
-                    self.gather.open_header(version);
-                    Ok(())
-                }
-                _ => Err(Stop::new(
-                    frame.at,
-                    Reason::MessageNotSupported,
-                    format!("a business header of {identifier} is not served"),
-                )),
-            }
+            let Some(("head.001", version @ 1..=4)) = split else {
+                return Err(not_served("a business header of "));
+            };
+            self.namespace = namespace;
+            self.header_version = version;
+            self.gather.open_header(version);
+            Ok((Part::Header, Field::None, Some(&shape::HEADER)))
         } else {
             if self.message_name.is_some() {
                 return Err(self.stop("two messages: a second Document"));
@@ -316,17 +331,14 @@ impl<'a> Walk<'a, '_> {
             let found = split
                 .and_then(|(name, version)| Some((version, shape::definition(name, version)?)));
             let Some((version, (definition, node))) = found else {
-                let detail = format!("{identifier} is not served");
-                return Err(Stop::new(frame.at, Reason::MessageNotSupported, detail));
+                return Err(not_served(""));
             };
-            frame.part = Part::Document;
-            frame.node = Some(node);
-            self.namespace = frame.namespace;
+            self.namespace = namespace;
             self.version = version;
             self.gather.definition = Some((definition, version));
             self.canonical.clear();
             self.hasher.update(uri);
-            Ok(())
+            Ok((Part::Document, Field::None, Some(node)))
         }
     }
 

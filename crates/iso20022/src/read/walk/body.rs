@@ -5,11 +5,15 @@ use std::mem;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::place::{End, Here, Lines, fault};
-use super::{Definition, Fault, Frame, Incoming, Note, Stop, Walk, heap};
+use super::{Definition, Fault, Incoming, Note, Stop, Walk, heap};
 
-impl<'a> Walk<'a, '_> {
-    // The heap begins with what surrounds the first transaction; every transaction's bytes follow.
-    pub(super) fn begin_body(&mut self, frame: &Frame<'a>) -> Result<(), Stop> {
+impl Walk<'_, '_> {
+    // `declarations`: in scope outside the transaction, which begins at `at`. The heap begins with what surrounds the first transaction; every transaction's bytes follow.
+    pub(super) fn begin_body(&mut self, at: usize, declarations: usize) -> Result<(), Stop> {
+        self.hasher.update(&self.canonical);
+        self.canonical.clear();
+        self.identifiers.clear();
+        self.in_transaction = true;
         let first = self.heap.is_empty();
         if matches!(
             self.gather.definition,
@@ -21,7 +25,7 @@ impl<'a> Walk<'a, '_> {
         let own = self
             .frames
             .last()
-            .is_some_and(|parent| parent.declarations != frame.declarations)
+            .is_some_and(|parent| parent.declarations != declarations)
             || !self.inherited.is_empty();
         let several = matches!(self.gather.definition, Some((Definition::Cancellation, _)));
         if first || (several && (own || self.context_own)) {
@@ -39,7 +43,7 @@ impl<'a> Walk<'a, '_> {
             let surroundings = heap::Surroundings {
                 namespace: self.names.uri(self.namespace),
                 prefix: around,
-                declarations: &self.names.in_scope(frame.declarations),
+                declarations: &self.names.in_scope(declarations),
                 inherited: &inherited,
             };
             if surroundings.push(&mut context).is_none() {
@@ -47,12 +51,14 @@ impl<'a> Walk<'a, '_> {
             }
             if first {
                 self.context_own = own;
-                // What is left of the message is about what the transactions take.
-                self.heap
-                    .reserve(context.len() + self.bytes.len().saturating_sub(frame.at));
+                let parts = [self.group_header, self.original_group]
+                    .map(|(from, to)| self.bytes.get(from..to).unwrap_or_default());
+                // What is left of the message is about what the transactions take. Each part has a length before it.
+                let left = self.bytes.len().saturating_sub(at);
+                let surrounding = parts.iter().map(|part| part.len() + 4).sum::<usize>();
+                self.heap.reserve(context.len() + surrounding + left);
                 self.heap.append(&mut context);
-                for (from, to) in [self.group_header, self.original_group] {
-                    let part = self.bytes.get(from..to).unwrap_or_default();
+                for part in parts {
                     if heap::push_long(&mut self.heap, part).is_none() {
                         return Err(self.stop("larger than one message may be"));
                     }
@@ -115,8 +121,11 @@ impl<'a> Walk<'a, '_> {
             self.gather.compare_header(name, &end);
         }
         let digest = self.digest.unwrap_or(0);
-        // Room that was reserved for what is not part of a transaction.
-        self.heap.shrink_to_fit();
+        // Room that was reserved for what is not part of a transaction. A little of it may stay: a smaller allocation
+        // each time keeps the allocator from using the same memory again.
+        if self.heap.capacity() - self.heap.len() > self.heap.len() / 8 {
+            self.heap.shrink_to_fit();
+        }
         match self.gather.finish(digest, mem::take(&mut self.heap), &end) {
             Ok((Incoming::Submission(mut submitted), mut marks)) => {
                 marks.sort_by_key(|mark| mark.at);

@@ -2,8 +2,7 @@
 
 use clearspan_ledger::Reason;
 
-use super::place::Here;
-use super::{Field, Frame, Namespace, Stop, Walk, local, scan};
+use super::{Namespace, Stop, Walk, local, scan};
 
 // Marks in the canonical form. None of them is a character that XML allows, so text never looks like one.
 const ELEMENT: u8 = 1;
@@ -14,43 +13,21 @@ const CONTENT: u8 = 5;
 const FOREIGN: u8 = 6;
 
 impl<'a> Walk<'a, '_> {
+    /// Writes the beginning of an element.
     pub(super) fn open_canonical(
         &mut self,
-        mut frame: Frame<'a>,
+        namespace: Namespace,
         local: &[u8],
     ) -> Result<(), Stop> {
-        if matches!(frame.field, Field::Transaction | Field::Report) {
-            self.hasher.update(&self.canonical);
-            self.canonical.clear();
-            self.identifiers.clear();
-            self.begin_body(&frame)?;
-            self.in_transaction = true;
-        }
-        frame.begins = self.canonical.len();
         self.canonical.push(ELEMENT);
-        if frame.namespace != self.namespace {
-            foreign(&mut self.canonical, self.names.key(frame.namespace));
+        if namespace != self.namespace {
+            foreign(&mut self.canonical, self.names.key(namespace));
         }
         self.canonical.extend_from_slice(local);
         if !self.scanner.attributes.is_empty() {
             self.canonical_attributes()?;
         }
         self.canonical.push(CONTENT);
-        frame.text = self.canonical.len();
-        let field = frame.field;
-        let at = frame.at;
-        self.frames.push(frame);
-        if field != Field::None {
-            if matches!(field, Field::Amount | Field::Total | Field::OriginalAmount) {
-                self.amount_currency()?;
-            }
-            let here = Here {
-                frames: &self.frames,
-                at,
-                before: self.gather.count_read(),
-            };
-            self.gather.open(field, &here)?;
-        }
         Ok(())
     }
 

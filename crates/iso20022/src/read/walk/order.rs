@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::super::names::same;
+use super::super::shape::Child;
 use super::place::Printed;
 use super::{Field, Frame, Node};
 
@@ -11,12 +13,12 @@ pub(super) fn advance(
     node: &'static Node,
     name: &[u8],
     version: u8,
-) -> Result<usize, Cow<'static, str>> {
+) -> Result<&'static Child, Cow<'static, str>> {
     let from = parent.next;
     let later = node.children.get(from..).unwrap_or_default();
     let found = later
         .iter()
-        .position(|child| child.name.as_bytes() == name && child.in_version(version));
+        .position(|child| same(child.name.as_bytes(), name) && child.in_version(version));
     let Some(found) = found.map(|found| from + found) else {
         let known = node
             .children
@@ -39,14 +41,14 @@ pub(super) fn advance(
     } else {
         missing(parent, node, found, version)?;
     }
-    let many = node.children[found].many;
-    parent.repeated = many;
-    parent.next = match (many, node.choice) {
+    let child = &node.children[found];
+    parent.repeated = child.many;
+    parent.next = match (child.many, node.choice) {
         (true, _) => found,
         (false, false) => found + 1,
         (false, true) => node.children.len(),
     };
-    Ok(found)
+    Ok(child)
 }
 
 /// Whether a required child before `until` is missing.
