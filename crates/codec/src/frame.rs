@@ -7,7 +7,9 @@
 mod body;
 mod message;
 
+pub(crate) use body::{put_lives, take_lives};
 use bytes::Bytes;
+use clearspan_ledger::nodes::{NODE_TEXT_MAX_BYTES, NODES_EVER_MAX, NodeDirectory};
 use clearspan_ledger::{Outcome, ShardId};
 use clearspan_replica::{
     DropReason, MemberId, PEER_ENTRIES_MAX, PEER_ENTRY_BYTES_MAX, PEER_MEMBERS_MAX,
@@ -30,6 +32,8 @@ pub const BODY_MAX_BYTES: usize = 12 << 20;
 const MAGIC: [u8; 4] = *b"CSPF";
 /// Bodies without entries, packages or pieces: the largest names a group's members.
 const SMALL_BODY_MAX_BYTES: usize = 4096;
+/// The directory of all nodes that there ever were, each with five texts and its life.
+const NODES_BODY_MAX_BYTES: usize = NODES_EVER_MAX * (5 * (NODE_TEXT_MAX_BYTES + 4) + 128) + 4096;
 /// A greeting has this length exactly: it is all that is read from a stranger.
 const HELLO_BODY_BYTES: usize = 16 + 8 + 8 + 1 + 1;
 /// Fields of a Raft message besides its entries' data.
@@ -60,6 +64,15 @@ pub struct Hello {
     pub version: u8,
     /// What the connection is for.
     pub lane: Lane,
+}
+
+/// Why a node is not admitted: it must not go on as the member that it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotAdmitted {
+    /// It was taken out of the cluster.
+    Removed,
+    /// Its data is from before a life in which it made promises: it was rolled back, or wiped and set up again.
+    RolledBack,
 }
 
 /// Why a forwarded command has no outcome.
@@ -208,6 +221,20 @@ pub enum Frame {
         /// Everything below this number is in here, or is not kept any more.
         through: u64,
     },
+    /// The cluster's nodes, as far as the sender knows.
+    Nodes {
+        /// The nodes.
+        directory: NodeDirectory,
+        /// The newest life of members that the sender has met or heard of, by number.
+        lives: Vec<(MemberId, u64)>,
+    },
+    /// Follows the greeting of who opens a connection: the life before this one, as its data says; zero for none.
+    Life {
+        /// That life.
+        previous: u64,
+    },
+    /// Takes the place of the greeting's answer.
+    NotAdmitted(NotAdmitted),
 }
 
 /// Why a frame was not read or written.
@@ -330,6 +357,12 @@ kinds! {
     14 ReadAnswer: SMALL_BODY_MAX_BYTES, false;
     /// A state digest.
     15 Digest: 24, true;
+    /// The cluster's nodes.
+    20 Nodes: NODES_BODY_MAX_BYTES, false;
+    /// The life before this one.
+    21 Life: 8, false;
+    /// A refusal to talk.
+    22 NotAdmitted: 1, false;
 }
 
 /// A frame's header, checked.

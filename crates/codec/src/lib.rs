@@ -11,6 +11,7 @@ mod bytes_io;
 pub mod entry;
 pub mod frame;
 pub mod heap;
+pub mod nodes;
 pub mod package;
 pub mod snapshot;
 

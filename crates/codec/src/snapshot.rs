@@ -3,13 +3,15 @@
 use bytes::Bytes;
 use clearspan_ledger::Ledger;
 use clearspan_ledger::layout::{Layout, Sink};
+use clearspan_ledger::nodes::NodeDirectory;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::DecodeError;
 use crate::bytes_io::{Reader, Writer};
 
 const KIND: u8 = b'S';
-const VERSION: u8 = 1;
+/// Version 1 had no nodes.
+const VERSION: u8 = 2;
 
 /// Writes a shard's state.
 #[must_use]
@@ -17,6 +19,7 @@ pub fn encode(ledger: &Ledger) -> Vec<u8> {
     let mut writer = Writer(Vec::with_capacity(ledger.memory_bytes() / 2 + 4096));
     writer.0.extend([KIND, VERSION]);
     ledger.put(&mut writer);
+    ledger.nodes().put(&mut writer);
     writer.0
 }
 
@@ -26,8 +29,11 @@ pub fn encode(ledger: &Ledger) -> Vec<u8> {
 /// [`DecodeError`] names the byte and what is wrong there.
 pub fn decode(bytes: Bytes) -> Result<Ledger, DecodeError> {
     let mut reader = Reader::new(bytes);
-    reader.header("a snapshot", KIND, VERSION)?;
-    let ledger = Ledger::take(&mut reader)?;
+    let version = reader.header("a snapshot", KIND, VERSION)?;
+    let mut ledger = Ledger::take(&mut reader)?;
+    if version > 1 {
+        ledger.set_nodes(NodeDirectory::take(&mut reader)?);
+    }
     reader.end()?;
     Ok(ledger)
 }
@@ -46,5 +52,6 @@ impl Sink for Hash {
 pub fn state_digest(ledger: &Ledger) -> u128 {
     let mut hash = Hash(Xxh3::new());
     ledger.put(&mut hash);
+    ledger.nodes().put(&mut hash);
     hash.0.digest128()
 }

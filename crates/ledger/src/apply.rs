@@ -117,13 +117,21 @@ pub enum AdminRefusal {
     NoCycle,
     /// The participant does not number its messages, or this number is not ahead.
     SequenceNotAhead,
+    /// No node has this number, or it was removed.
+    NodeUnknown,
+    /// Another node has this name or one of these addresses.
+    NodeExists,
+    /// A name or address is missing or too long, or a witness shall take a data node's place, or the other way round.
+    NodeInvalid,
+    /// Nobody would be left to lead.
+    LastNode,
 }
 
 layout!(enum AdminRefusal {
     0 => NotCoordinator, 1 => GenesisTwice, 2 => GenesisInvalid, 3 => NoGenesis, 4 => ParticipantExists,
     5 => ParticipantUnknown, 6 => ShardUnknown, 7 => AccountExists, 8 => AccountMissing, 9 => CurrencyUnknown,
     10 => TooMany, 11 => ReferenceUsed, 12 => DayOpen, 13 => DayNotOpen, 14 => DateNotLater, 15 => CycleRunning,
-    16 => NoCycle, 17 => SequenceNotAhead
+    16 => NoCycle, 17 => SequenceNotAhead, 18 => NodeUnknown, 19 => NodeExists, 20 => NodeInvalid, 21 => LastNode
 });
 
 /// The full sums are compared with the running ones this often, in entries.
@@ -181,6 +189,7 @@ impl Ledger {
             Command::Genesis(_) | Command::Tick => Reply::Done,
             Command::Admin(command) => self.admin(command),
             Command::Cycle(command) => self.cycle_command(*command),
+            Command::Nodes(command) => self.change_nodes(command),
             Command::Submit(submission) => self.submit(submission),
             Command::SkipSequence { bic, next } => self.skip_sequence(*bic, *next),
             Command::AcknowledgeReceipts { bic, through } => self.acknowledge(*bic, *through),

@@ -3,6 +3,7 @@
 use crate::directory::{AccountTerms, ParticipantTerms};
 use crate::layout::layout;
 use crate::message::{MessageKind, Submission};
+use crate::nodes::NodeCommand;
 use crate::{
     AmountMinor, Bic, BusinessDate, Currency, CycleNumber, LogIndex, MessageNo, ParticipantId,
     PaymentId, PaymentNo, PaymentRef, Reason, ShardId, Text, Timestamp,
@@ -62,6 +63,8 @@ pub enum Command {
     },
     /// Nothing but the passing of time: due settlement times are looked at.
     Tick,
+    /// A change of the cluster's nodes; shard 0 takes it.
+    Nodes(NodeCommand),
 }
 
 layout!(struct Entry { index, time, command });
@@ -75,6 +78,7 @@ layout!(enum Command {
     6 => Deliver { from, first, messages },
     7 => Delivered { to, through },
     8 => Tick,
+    9 => Nodes(command),
 });
 
 /// What the cluster agreed on for good; equal in all shards but for `shard`.

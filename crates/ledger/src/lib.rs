@@ -26,6 +26,7 @@ pub mod layout;
 mod member;
 pub mod message;
 pub mod money;
+pub mod nodes;
 pub mod query;
 pub mod reason;
 mod state;

@@ -11,6 +11,7 @@ use crate::entry::{ChannelMessage, CreditAdvice, Genesis};
 use crate::layout::layout;
 use crate::member::{CycleRecord, MemberCycle};
 use crate::message::{Class, MessageKind, SettlementTimes, Submission};
+use crate::nodes::NodeDirectory;
 use crate::stream::{ItemBody, Stream};
 use crate::{
     AmountMinor, BusinessDate, Currency, CycleNumber, LogIndex, MessageNo, ParticipantId,
@@ -54,11 +55,13 @@ pub struct Ledger {
     pub(crate) coordinator: Coordinator,
     /// Held messages that the entry at hand has taken in; empty between entries, so no part of the layout.
     pub(crate) released: Vec<(MessageNo, Submission)>,
+    /// The cluster's nodes; a snapshot holds it beside this layout, which is that of snapshots without it.
+    pub(crate) nodes: NodeDirectory,
 }
 
 layout!(struct Ledger {
     genesis, index, now, digest, directory, accounts, members, days, day, early_ends, next_payment, next_message, waiting, timers,
-    gap_timers, claims, returned, cancellations, inbound, outbound, totals, last_cut, running, cycles, coordinator; released
+    gap_timers, claims, returned, cancellations, inbound, outbound, totals, last_cut, running, cycles, coordinator; released, nodes
 });
 
 /// What the home shard keeps of a participant besides accounts.

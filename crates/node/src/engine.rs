@@ -11,6 +11,7 @@ pub mod group;
 mod log_writer;
 mod package_writer;
 pub mod peers;
+mod reconcile;
 mod recover;
 mod shared;
 mod snapshotter;
@@ -23,6 +24,7 @@ use std::thread::JoinHandle;
 
 use bytes::Bytes;
 use clearspan_ledger::entry::Command;
+use clearspan_ledger::nodes::NodeDirectory;
 use clearspan_ledger::{Ledger, MessageNo, Outcome, ShardId};
 use clearspan_storage::{
     DataDirError, FreeSpace as _, Layout, LogOptions, PackageError, PackageOptions, SnapshotError,
@@ -32,11 +34,13 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use crate::clock::Clock;
 use clearspan_replica::MemberId;
-use group::Group;
+use group::Seat;
 use peers::{NoPeers, PeerFrame, Peers};
 use shared::Shared;
 
+pub(crate) use core::FORGOTTEN;
 pub use core::{CatchUp, CoreQueues, PeerProgress, ShardStatus};
+pub use reconcile::Wait;
 pub use shared::Reading;
 
 /// How a node keeps its data.
@@ -123,6 +127,9 @@ pub enum EngineError {
         /// Why.
         source: std::io::Error,
     },
+    /// What the node knew of the cluster's nodes cannot be read.
+    #[error("read the file NODES of the data directory")]
+    Nodes(#[source] clearspan_codec::DecodeError),
     /// Log and snapshot of a shard do not fit together.
     #[error("start the replica of shard {shard}")]
     Replica {
@@ -285,7 +292,7 @@ impl Engine {
         options: EngineOptions,
     ) -> Result<Self, EngineError> {
         let engine =
-            Self::open_member(Layout::under(root), shards, options, Group::alone(), |_| {
+            Self::open_member(Layout::under(root), shards, options, Seat::alone(), |_| {
                 Box::new(NoPeers)
             })?;
         // Everything committed before is applied before anybody asks.
@@ -303,11 +310,11 @@ impl Engine {
         layout: Layout,
         shards: u16,
         options: EngineOptions,
-        group: Group,
+        seat: Seat,
         connect: impl FnOnce(Inlet) -> Box<dyn Peers>,
     ) -> Result<Self, EngineError> {
-        let disk = recover::open_disk(layout.clone(), &options, &group)?;
-        let recovered = recover::restore(disk, shards, &group)?;
+        let disk = recover::open_disk(layout.clone(), &options, &seat)?;
+        let recovered = recover::restore(disk, shards, &seat)?;
         let (urgent, urgent_waiting) = bounded(URGENT_WAITING_MAX);
         let (bulk, bulk_waiting) = bounded(BULK_WAITING_MAX);
         let (threads, events, shared) = core::start(core::assemble(
@@ -315,7 +322,7 @@ impl Engine {
             options,
             urgent_waiting,
             bulk_waiting,
-            group,
+            seat,
             core::WAITING_MAX,
             connect,
         ))?;
@@ -455,6 +462,12 @@ impl Engine {
     #[must_use]
     pub fn disputed(&self, shard: ShardId) -> Option<String> {
         self.shared.disputed(shard)
+    }
+
+    /// The cluster's nodes, as far as this node knows.
+    #[must_use]
+    pub fn nodes(&self) -> Arc<NodeDirectory> {
+        self.shared.nodes()
     }
 
     /// How every shard stands on this node.
@@ -646,6 +659,11 @@ impl Inlet {
     /// A member can be reached.
     pub fn up(&self, member: MemberId) {
         let _ = self.0.send(core::CoreEvent::PeerUp(member));
+    }
+
+    /// A member has begun a life of this number.
+    pub fn life(&self, member: MemberId, life: u64) {
+        let _ = self.0.send(core::CoreEvent::Life(member, life));
     }
 
     /// A member cannot be reached; what was on its way to it may be lost.

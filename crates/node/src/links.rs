@@ -21,7 +21,7 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -30,6 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use clearspan_codec::frame::{BODY_MAX_BYTES, FrameError, Kind, Lane};
+use clearspan_ledger::nodes::{NodeDirectory, NodeRecord, NodeState};
 use clearspan_replica::MemberId;
 use clearspan_storage::{ClusterId, NodeId};
 use tokio::net::{TcpListener, TcpSocket};
@@ -42,6 +43,7 @@ use crate::engine::peers::{PeerFrame, Peers};
 use meter::Meter;
 use queue::Queue;
 
+pub use clearspan_codec::frame::NotAdmitted;
 pub use meter::{RTT_KEPT, Rtt};
 
 /// Maxima and timeouts of a node's connections.
@@ -103,8 +105,10 @@ pub struct PeerAddress {
     pub address: String,
 }
 
+/// Where another node is dialled, given its record; asked whenever the nodes change.
+pub type AddressOf = Box<dyn Fn(&NodeRecord) -> String + Send + Sync>;
+
 /// Who this node is and who the others are.
-#[derive(Clone, Debug)]
 pub struct LinkOptions {
     /// The cluster; in every frame.
     pub cluster: ClusterId,
@@ -112,12 +116,16 @@ pub struct LinkOptions {
     pub node: NodeId,
     /// This node's number in the groups.
     pub me: MemberId,
-    /// Rises with every start of this node's process: the newer of two lives is believed.
+    /// This life of the node; rises with every start of its process: the newer of two is believed.
     pub incarnation: u64,
+    /// The life before, as its data says; zero for none.
+    pub previous: u64,
     /// How many shards there are: frames about others are refused.
     pub shards: u16,
-    /// All other nodes.
+    /// All other nodes, until others are set.
     pub peers: Vec<PeerAddress>,
+    /// Where nodes that are set later are dialled.
+    pub address_of: AddressOf,
     /// Certificates.
     pub tls: LinkTls,
     /// Maxima and timeouts.
@@ -149,6 +157,20 @@ pub enum LinkEvent {
         /// Why, for people.
         why: String,
     },
+    /// A member has shown that it lives its life of this number.
+    Life {
+        /// Who.
+        member: MemberId,
+        /// Which.
+        incarnation: u64,
+    },
+    /// This node is not admitted: it must stop, and not come back as the member that it was.
+    NotAdmitted {
+        /// By whom; this node itself when it has learnt that it was removed.
+        by: MemberId,
+        /// Why.
+        why: NotAdmitted,
+    },
     /// A connection from outside was refused or ended for a fault.
     Refused {
         /// Where it came from.
@@ -178,8 +200,11 @@ pub enum LinkFault {
     #[error("the certificate names another node, several, or none")]
     Certificate,
     /// The definition has no such node.
-    #[error("the cluster's definition has no such node and member")]
+    #[error("the cluster has no such node and member")]
     Identity,
+    /// A node that may not be the member that it says it is, for good.
+    #[error("not admitted: {0:?}")]
+    NotAdmitted(NotAdmitted),
     /// A connection of a newer life of the same node stands.
     #[error("an older life of a node that is connected")]
     Older,
@@ -311,7 +336,13 @@ struct Shared {
     incarnation: u64,
     shards: u16,
     limits: LinkLimits,
-    peers: BTreeMap<MemberId, Arc<Peer>>,
+    previous: u64,
+    peers: RwLock<BTreeMap<MemberId, Arc<Peer>>>,
+    /// Who was removed and has left all groups.
+    removed: RwLock<BTreeMap<MemberId, NodeId>>,
+    /// The newest life of each member.
+    lives: Mutex<BTreeMap<MemberId, u64>>,
+    address_of: AddressOf,
     tls: RwLock<LinkTls>,
     sink: Box<dyn Fn(LinkEvent) + Send + Sync>,
 }
@@ -322,6 +353,78 @@ impl Shared {
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    fn peer(&self, member: MemberId) -> Option<Arc<Peer>> {
+        let peers = self.peers.read().unwrap_or_else(PoisonError::into_inner);
+        peers.get(&member).cloned()
+    }
+
+    fn all_peers(&self) -> Vec<Arc<Peer>> {
+        let peers = self.peers.read().unwrap_or_else(PoisonError::into_inner);
+        peers.values().cloned().collect()
+    }
+
+    fn lives(&self) -> std::sync::MutexGuard<'_, BTreeMap<MemberId, u64>> {
+        self.lives.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a node may talk as this member. A directory that does not know the newest life that was seen here is a copy
+    /// from before it: it has forgotten votes and entries that were promised then.
+    fn admits(
+        &self,
+        member: MemberId,
+        node: NodeId,
+        incarnation: u64,
+        previous: u64,
+    ) -> Result<(), NotAdmitted> {
+        let removed = self.removed.read().unwrap_or_else(PoisonError::into_inner);
+        if removed.get(&member) == Some(&node) {
+            return Err(NotAdmitted::Removed);
+        }
+        match self.lives().get(&member) {
+            Some(&newest) if incarnation != newest && previous < newest => {
+                Err(NotAdmitted::RolledBack)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn met(&self, member: MemberId, incarnation: u64) {
+        let newer = {
+            let mut lives = self.lives();
+            let known = lives.entry(member).or_default();
+            let newer = incarnation > *known;
+            *known = incarnation.max(*known);
+            newer
+        };
+        if newer {
+            (self.sink)(LinkEvent::Life {
+                member,
+                incarnation,
+            });
+        }
+    }
+
+    fn new_peer(&self, address: PeerAddress) -> Arc<Peer> {
+        let limits = &self.limits;
+        let room = || {
+            Arc::new(Semaphore::new(
+                limits.inbound_bytes.min(Semaphore::MAX_PERMITS),
+            ))
+        };
+        Arc::new(Peer {
+            member: address.member,
+            node: address.node,
+            address: address.address,
+            urgent: Queue::new(limits.queue_frames, limits.urgent_queue_bytes),
+            bulk: Queue::new(limits.queue_frames, limits.bulk_queue_bytes),
+            meter: Meter::default(),
+            cut: Notify::new(),
+            inbound: Mutex::default(),
+            turns: Default::default(),
+            rooms: [room(), room()],
+        })
     }
 
     fn refused(&self, address: SocketAddr, fault: &LinkFault) {
@@ -459,7 +562,16 @@ impl Peer {
 #[derive(Clone)]
 pub struct Links {
     shared: Arc<Shared>,
-    _tasks: Arc<Tasks>,
+    tasks: Arc<Tasks>,
+}
+
+impl fmt::Debug for LinkOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LinkOptions")
+            .field("me", &self.me)
+            .field("peers", &self.peers)
+            .finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for Links {
@@ -470,11 +582,39 @@ impl fmt::Debug for Links {
     }
 }
 
-struct Tasks(Vec<AbortHandle>);
+struct Tasks {
+    runtime: Handle,
+    accept: AbortHandle,
+    /// What dials each peer.
+    dial: Mutex<BTreeMap<MemberId, AbortHandle>>,
+}
+
+impl Tasks {
+    fn dial(&self) -> std::sync::MutexGuard<'_, BTreeMap<MemberId, AbortHandle>> {
+        self.dial.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start(&self, shared: &Arc<Shared>, peer: &Arc<Peer>) {
+        let task = self
+            .runtime
+            .spawn(dial::run(shared.clone(), peer.clone()))
+            .abort_handle();
+        if let Some(before) = self.dial().insert(peer.member, task) {
+            before.abort();
+        }
+    }
+
+    fn end(&self, member: MemberId) {
+        if let Some(task) = self.dial().remove(&member) {
+            task.abort();
+        }
+    }
+}
 
 impl Drop for Tasks {
     fn drop(&mut self) {
-        for task in &self.0 {
+        self.accept.abort();
+        for task in self.dial().values() {
             task.abort();
         }
     }
@@ -512,30 +652,6 @@ impl Links {
             limits.bulk_queue_bytes >= BODY_MAX_BYTES,
             "the largest frame must fit"
         );
-        let peer = |address: PeerAddress| {
-            let room = || {
-                Arc::new(Semaphore::new(
-                    limits.inbound_bytes.min(Semaphore::MAX_PERMITS),
-                ))
-            };
-            Arc::new(Peer {
-                member: address.member,
-                node: address.node,
-                address: address.address,
-                urgent: Queue::new(limits.queue_frames, limits.urgent_queue_bytes),
-                bulk: Queue::new(limits.queue_frames, limits.bulk_queue_bytes),
-                meter: Meter::default(),
-                cut: Notify::new(),
-                inbound: Mutex::default(),
-                turns: Default::default(),
-                rooms: [room(), room()],
-            })
-        };
-        let peers: BTreeMap<MemberId, Arc<Peer>> = options
-            .peers
-            .into_iter()
-            .map(|address| (address.member, peer(address)))
-            .collect();
         let shared = Arc::new(Shared {
             cluster: options.cluster.to_bytes(),
             node: options.node,
@@ -543,34 +659,72 @@ impl Links {
             incarnation: options.incarnation,
             shards: options.shards,
             limits,
-            peers,
+            previous: options.previous,
+            peers: RwLock::default(),
+            removed: RwLock::default(),
+            lives: Mutex::default(),
+            address_of: options.address_of,
             tls: RwLock::new(options.tls),
             sink: Box::new(sink),
         });
-        let mut tasks = vec![
-            runtime
-                .spawn(accept::run(shared.clone(), listener.inner))
-                .abort_handle(),
-        ];
-        for peer in shared.peers.values() {
-            tasks.push(
-                runtime
-                    .spawn(dial::run(shared.clone(), peer.clone()))
-                    .abort_handle(),
-            );
-        }
-        Self {
+        let accept = runtime
+            .spawn(accept::run(shared.clone(), listener.inner))
+            .abort_handle();
+        let links = Self {
             shared,
-            _tasks: Arc::new(Tasks(tasks)),
+            tasks: Arc::new(Tasks {
+                runtime: runtime.clone(),
+                accept,
+                dial: Mutex::default(),
+            }),
+        };
+        for address in options.peers {
+            links.add(address);
         }
+        links
+    }
+
+    fn add(&self, address: PeerAddress) {
+        let peer = self.shared.new_peer(address);
+        let mut peers = self
+            .shared
+            .peers
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        peers.insert(peer.member, peer.clone());
+        drop(peers);
+        self.tasks.start(&self.shared, &peer);
+    }
+
+    /// Ends everything to and from a peer; it is a stranger from now on.
+    fn remove(&self, member: MemberId) {
+        self.tasks.end(member);
+        let mut peers = self
+            .shared
+            .peers
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        let Some(peer) = peers.remove(&member) else {
+            return;
+        };
+        drop(peers);
+        peer.urgent.close();
+        peer.bulk.close();
+        for inbound in peer.lock_inbound().iter().flatten() {
+            inbound.cut.notify_one();
+        }
+        (self.shared.sink)(LinkEvent::Down {
+            member,
+            why: LinkFault::Asked.to_string(),
+        });
     }
 
     /// How every peer stands, by member.
     #[must_use]
     pub fn status(&self) -> Vec<PeerStatus> {
         self.shared
-            .peers
-            .values()
+            .all_peers()
+            .iter()
             .map(|peer| peer.status())
             .collect()
     }
@@ -578,9 +732,10 @@ impl Links {
     /// The round trip to every peer that is up and has answered a ping.
     #[must_use]
     pub fn rtt(&self) -> BTreeMap<MemberId, Rtt> {
-        let peers = self.shared.peers.iter();
+        let peers = self.shared.all_peers();
         peers
-            .filter_map(|(&member, peer)| Some((member, peer.meter.rtt()?)))
+            .iter()
+            .filter_map(|peer| Some((peer.member, peer.meter.rtt()?)))
             .collect()
     }
 
@@ -595,7 +750,7 @@ impl Links {
 
     /// Ends the connections to and from a member; they are opened anew, with the certificates of then.
     pub fn cut(&self, member: MemberId) {
-        if let Some(peer) = self.shared.peers.get(&member) {
+        if let Some(peer) = self.shared.peer(member) {
             // A wish while there is nothing to cut must not end the next connection.
             if peer.meter.connection().is_some() {
                 peer.cut.notify_one();
@@ -609,7 +764,7 @@ impl Links {
 
 impl Peers for Links {
     fn send(&mut self, to: MemberId, frame: PeerFrame) -> bool {
-        let Some(peer) = self.shared.peers.get(&to) else {
+        let Some(peer) = self.shared.peer(to) else {
             return false;
         };
         let lane = if frame.is_urgent() {
@@ -618,5 +773,60 @@ impl Peers for Links {
             Lane::Bulk
         };
         peer.queue(lane).push(frame)
+    }
+
+    fn set_nodes(&mut self, directory: &NodeDirectory, linked: &BTreeSet<MemberId>) {
+        let mut wanted = Vec::new();
+        let mut removed = BTreeMap::new();
+        for node in directory.all() {
+            let Some(member) = MemberId::new(node.member) else {
+                continue;
+            };
+            let id = NodeId::from_bytes(node.id.to_be_bytes());
+            if node.state == NodeState::Removed && !linked.contains(&member) {
+                removed.insert(member, id);
+            } else if member != self.shared.me {
+                wanted.push(PeerAddress {
+                    member,
+                    node: id,
+                    address: (self.shared.address_of)(node),
+                });
+            }
+        }
+        let me_removed = removed.get(&self.shared.me) == Some(&self.shared.node);
+        *self
+            .shared
+            .removed
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = removed;
+        for peer in self.shared.all_peers() {
+            let stays = wanted.iter().any(|address| {
+                address.member == peer.member
+                    && address.node == peer.node
+                    && address.address == peer.address
+            });
+            if !stays {
+                self.remove(peer.member);
+            }
+        }
+        for address in wanted {
+            if self.shared.peer(address.member).is_none() {
+                self.add(address);
+            }
+        }
+        if me_removed {
+            (self.shared.sink)(LinkEvent::NotAdmitted {
+                by: self.shared.me,
+                why: NotAdmitted::Removed,
+            });
+        }
+    }
+
+    fn set_lives(&mut self, lives: &BTreeMap<MemberId, u64>) {
+        let mut known = self.shared.lives();
+        for (&member, &life) in lives {
+            let newest = known.entry(member).or_default();
+            *newest = life.max(*newest);
+        }
     }
 }

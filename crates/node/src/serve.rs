@@ -1,12 +1,15 @@
 //! A node of a cluster as a process: its settings in, replicas, connections and the public interface up, until it is told
 //! to stop.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use clearspan_storage::{DataDir, DataDirError, Identity};
+use clearspan_ledger::nodes::NodeRecord;
+use clearspan_replica::MemberId;
+use clearspan_storage::{DataDir, DataDirError, Identity, Life};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -18,9 +21,10 @@ use crate::cluster::ConfigError;
 use crate::cluster::definition::NodeKind;
 use crate::cluster::node_config::NodeConfig;
 use crate::cluster::pki::{LinkTls, PkiError, public_server_config};
-use crate::engine::{Engine, EngineError, EngineOptions};
+use crate::engine::group::Seat;
+use crate::engine::{Engine, EngineError, EngineOptions, FORGOTTEN};
 use crate::events;
-use crate::links::{LinkEvent, LinkListener, LinkOptions, Links};
+use crate::links::{LinkEvent, LinkListener, LinkOptions, Links, NotAdmitted};
 
 /// Why a node does not start.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +56,30 @@ pub enum ServeError {
         /// Cluster and node of the definition.
         wanted: String,
     },
+    /// The data directory is empty.
+    #[error(
+        "{path} holds no node's data: {name} lost it, and with it what it had promised as a voter; it must not start again as the \
+         member that it was"
+    )]
+    Wiped {
+        /// The directory.
+        path: String,
+        /// The node by name.
+        name: String,
+    },
+    /// Other nodes do not take it for the member that it was.
+    #[error("{by} does not admit {name}: {}", match why {
+        NotAdmitted::Removed => "it was taken out of the cluster for good; its data is of no further use".to_owned(),
+        NotAdmitted::RolledBack => FORGOTTEN.to_owned(),
+    })]
+    NotAdmitted {
+        /// The node by name.
+        name: String,
+        /// Who said so.
+        by: String,
+        /// Why.
+        why: NotAdmitted,
+    },
     /// An address cannot be listened at.
     #[error("listen at {address}")]
     Listen {
@@ -71,7 +99,7 @@ pub enum ServeError {
 /// [`ServeError`] when it cannot start; nothing on disk is changed to get past damage.
 pub fn serve(config_path: &Path) -> Result<(), ServeError> {
     let config = NodeConfig::read(config_path)?;
-    check_identity(&config)?;
+    let life = begin_life(&config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("net")
@@ -95,7 +123,14 @@ pub fn serve(config_path: &Path) -> Result<(), ServeError> {
         .transpose()?;
     let public_tls = public_server_config(&config.tls)?;
     let refused = Arc::new(OnceLock::new());
-    let (engine, links) = open(&runtime, &config, peers, refused.clone())?;
+    let dismissed = Arc::new(Dismissed::default());
+    let doors = Doors {
+        listener: peers,
+        refused: refused.clone(),
+        dismissed: dismissed.clone(),
+        config_path: config_path.to_owned(),
+    };
+    let (engine, links) = open(&runtime, &config, life, doors)?;
     let api = Arc::new(Api::new(
         engine,
         Some(links),
@@ -118,7 +153,10 @@ pub fn serve(config_path: &Path) -> Result<(), ServeError> {
             let (plain, own_api) = (door.clone(), api.clone());
             tokio::spawn(async move { api::plain(&plain, own_api, listener).await });
         }
-        let signal = stop_signal().await?;
+        let signal = tokio::select! {
+            signal = stop_signal() => signal?,
+            () = dismissed.told.notified() => "not admitted",
+        };
         events::log("node.stopping", json!({ "node": node, "signal": signal }));
         door.close().await;
         Ok::<_, io::Error>(signal)
@@ -132,7 +170,14 @@ pub fn serve(config_path: &Path) -> Result<(), ServeError> {
     drop(api);
     let signal = signal.map_err(ServeError::Runtime)?;
     events::log("node.stopped", json!({ "node": node, "signal": signal }));
-    Ok(())
+    match dismissed.why.get() {
+        Some((by, why)) => Err(ServeError::NotAdmitted {
+            name: node.clone(),
+            by: by.clone(),
+            why: *why,
+        }),
+        None => Ok(()),
+    }
 }
 
 async fn stop_signal() -> io::Result<&'static str> {
@@ -144,15 +189,25 @@ async fn stop_signal() -> io::Result<&'static str> {
     })
 }
 
-/// A directory that was carried to another node must not be taken for that node's.
-fn check_identity(config: &NodeConfig) -> Result<(), ServeError> {
-    let found = DataDir::open(config.layout.clone())?.identity();
+/// A directory that was carried to another node must not be taken for that node's, nor an empty one for one that is whole.
+fn begin_life(config: &NodeConfig) -> Result<Life, ServeError> {
+    let data = match DataDir::open(config.layout.clone()) {
+        Err(DataDirError::Absent { root }) => {
+            return Err(ServeError::Wiped {
+                path: root.display().to_string(),
+                name: config.node.name.clone(),
+            });
+        }
+        other => other?,
+    };
+    let found = data.identity();
     let wanted = Identity {
         cluster: config.definition.cluster,
         node: config.node.id,
     };
     if found == wanted {
-        return Ok(());
+        // The clock goes on while the node is down, so a later life has a higher number.
+        return Ok(data.begin_life(Clock::System.now().ns())?);
     }
     let name = |identity: Identity| format!("{} of cluster {}", identity.node, identity.cluster);
     Err(ServeError::Identity {
@@ -197,13 +252,54 @@ fn listen_peers(runtime: &Runtime, config: &NodeConfig) -> Result<LinkListener, 
 
 type Refusals = Arc<OnceLock<std::sync::Weak<Api>>>;
 
+/// Set once another node has said that this one must not go on.
+#[derive(Default)]
+struct Dismissed {
+    why: OnceLock<(String, NotAdmitted)>,
+    told: tokio::sync::Notify,
+}
+
+/// What connections to other nodes need besides settings.
+struct Doors {
+    listener: LinkListener,
+    refused: Refusals,
+    dismissed: Arc<Dismissed>,
+    config_path: std::path::PathBuf,
+}
+
 fn open(
     runtime: &Runtime,
     config: &NodeConfig,
-    listener: LinkListener,
-    refused: Refusals,
+    life: Life,
+    doors: Doors,
 ) -> Result<(Engine, Links), ServeError> {
     let definition = &config.definition;
+    let Doors {
+        listener,
+        refused,
+        dismissed,
+        config_path,
+    } = doors;
+    let names: BTreeMap<MemberId, String> = definition
+        .nodes
+        .iter()
+        .map(|node| (node.member, node.name.clone()))
+        .collect();
+    let names = Arc::new(Mutex::new(names));
+    let (own_names, own_peers) = (names.clone(), config.peer_addresses.clone());
+    // Asked whenever the nodes change: by then the settings may say where a new one is reached.
+    let address_of = move |node: &NodeRecord| {
+        if let Some(member) = MemberId::new(node.member) {
+            own_names
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(member, node.name.clone());
+        }
+        let read = NodeConfig::read(&config_path);
+        let addresses = read.map_or_else(|_| own_peers.clone(), |read| read.peer_addresses);
+        let other = addresses.get(&node.name);
+        other.unwrap_or(&node.peer).clone()
+    };
     let options = EngineOptions {
         log: config.log.clone(),
         packages: config.packages.clone(),
@@ -215,18 +311,14 @@ fn open(
         cluster: definition.cluster,
         node: config.node.id,
         me: config.node.member,
-        // The clock goes on while the node is down, so a later life has a higher number.
-        incarnation: Clock::System.now().ns(),
+        incarnation: life.number,
+        previous: life.previous,
         shards: definition.shards,
         peers: config.peers.clone(),
+        address_of: Box::new(address_of),
         tls: LinkTls::load(&config.tls)?,
         limits: config.links,
     };
-    let names: std::collections::BTreeMap<_, _> = definition
-        .nodes
-        .iter()
-        .map(|node| (node.member, node.name.clone()))
-        .collect();
     let started = Arc::new(Mutex::new(None));
     let slot = started.clone();
     let handle = runtime.handle().clone();
@@ -234,9 +326,17 @@ fn open(
         config.layout.clone(),
         definition.shards,
         options,
-        definition.group(config.node.member),
+        Seat {
+            me: config.node.member,
+            witness: config.node.kind == NodeKind::Witness,
+            founding: definition.directory(),
+        },
         move |inlet| {
-            let name = move |member| names.get(&member).cloned().unwrap_or_default();
+            let name = move |member: MemberId| {
+                let names = names.lock().unwrap_or_else(PoisonError::into_inner);
+                let known = names.get(&member).cloned();
+                known.unwrap_or_else(|| format!("member {}", member.get()))
+            };
             let links = Links::start(&handle, listener, link_options, move |event| match event {
                 LinkEvent::Frame { from, frame, room } => inlet.frame(from, frame, Box::new(room)),
                 LinkEvent::Up(member) => {
@@ -246,6 +346,15 @@ fn open(
                 LinkEvent::Down { member, why } => {
                     events::log("peer.down", json!({ "peer": name(member), "why": why }));
                     inlet.down(member);
+                }
+                LinkEvent::Life {
+                    member,
+                    incarnation,
+                } => inlet.life(member, incarnation),
+                LinkEvent::NotAdmitted { by, why } => {
+                    if dismissed.why.set((name(by), why)).is_ok() {
+                        dismissed.told.notify_one();
+                    }
                 }
                 LinkEvent::Refused { address, why } => {
                     if let Some(api) = refused.get().and_then(std::sync::Weak::upgrade) {

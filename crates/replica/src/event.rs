@@ -87,6 +87,11 @@ pub enum Event {
         /// Comes back with the outcome.
         correlation: Correlation,
     },
+    /// Stand for election from now on after so many ticks without a leader, as [`crate::ReplicaConfig::campaign_ticks`].
+    CampaignTicks {
+        /// How many; [`crate::ReplicaConfig::election_ticks`] at least.
+        ticks: usize,
+    },
     /// Hand leadership to a voter; it moves once that voter has everything. Until then proposals are dropped.
     TransferLeadership {
         /// The voter.

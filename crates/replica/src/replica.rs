@@ -40,6 +40,7 @@ pub struct ReplicaConfig {
     pub election_ticks: usize,
     /// Ticks without a leader before this member stands for election: `election_ticks` at least. Must differ between the
     /// members of a group: it takes the place of a random number, so that a run can be repeated exactly.
+    /// [`Event::CampaignTicks`] changes it.
     pub campaign_ticks: usize,
     /// Below 0 for a witness, which must not lead while a data node can.
     pub priority: i64,
@@ -77,6 +78,10 @@ impl ReplicaConfig {
         }
     }
 }
+
+/// The most ticks after which a member may stand, above those for which a leader is held to: several for each of the
+/// most members.
+const CAMPAIGN_TICKS_RANGE: usize = 16 * PEER_MEMBERS_MAX;
 
 /// What was found in the log and the snapshots when the process started.
 #[derive(Clone, Debug, Default)]
@@ -325,6 +330,7 @@ pub struct Replica {
     // Highest index handed to the ledger, and highest it has applied.
     delivered_index: u64,
     applied_index: u64,
+    campaign_ticks: usize,
     stopped: bool,
 }
 
@@ -372,9 +378,9 @@ impl Replica {
             applied,
             heartbeat_tick: config.heartbeat_ticks,
             election_tick: config.election_ticks,
-            // A range of one: the engine's only random number becomes a constant.
-            min_election_tick: config.campaign_ticks,
-            max_election_tick: config.campaign_ticks + 1,
+            // The engine draws a number between these; it never counts, ours takes its place after each step.
+            min_election_tick: config.election_ticks,
+            max_election_tick: config.election_ticks + CAMPAIGN_TICKS_RANGE,
             max_size_per_msg: config.ready_max_bytes,
             max_inflight_msgs: config.in_flight_max_messages,
             check_quorum: true,
@@ -392,7 +398,8 @@ impl Replica {
         engine_config.validate().map_err(refuse)?;
         let node =
             RawNode::new(&engine_config, tail, &Logger::root(Discard, o!())).map_err(refuse)?;
-        Ok(Self {
+        let mut new = Self {
+            campaign_ticks: config.campaign_ticks,
             config,
             node,
             role: Role::Follower,
@@ -407,7 +414,9 @@ impl Replica {
             delivered_index: applied,
             applied_index: applied,
             stopped: false,
-        })
+        };
+        new.set_campaign_ticks();
+        Ok(new)
     }
 
     /// The only way in. Perform what comes back, in order. After [`Action::Stop`] nothing comes back any more.
@@ -455,8 +464,10 @@ impl Replica {
             } => {
                 self.change_membership(&changes, correlation, &mut actions);
             }
+            Event::CampaignTicks { ticks } => self.campaign_ticks = ticks,
             Event::TransferLeadership { to } => self.node.transfer_leader(to.get()),
         }
+        self.set_campaign_ticks();
         self.drain(&mut actions);
         self.expire_reads(now, &mut actions);
         actions
@@ -539,6 +550,15 @@ impl Replica {
         // The engine keeps them in a map without an order.
         all.sort_unstable_by_key(|progress| progress.member);
         all
+    }
+
+    /// In place of the number that the engine draws whenever its role or term changes.
+    fn set_campaign_ticks(&mut self) {
+        let min = self.node.raft.election_timeout();
+        let ticks = self
+            .campaign_ticks
+            .clamp(min, min + CAMPAIGN_TICKS_RANGE - 1);
+        self.node.raft.set_randomized_election_timeout(ticks);
     }
 
     fn start(&mut self) {

@@ -169,7 +169,10 @@ pub enum DataDirError {
     },
 }
 
-fn io_error<'a>(step: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> DataDirError + 'a {
+pub(crate) fn io_error<'a>(
+    step: &'static str,
+    path: &'a Path,
+) -> impl FnOnce(io::Error) -> DataDirError + 'a {
     move |source| DataDirError::Io {
         step,
         path: path.to_path_buf(),

@@ -16,6 +16,7 @@ mod file;
 mod free_space;
 mod log;
 mod packages;
+mod records;
 mod snapshots;
 mod verdict;
 
@@ -24,6 +25,7 @@ pub use data_dir::{ClusterId, DataDir, DataDirError, Identity, Layout, NodeId};
 pub use free_space::{FreeSpace, VolumeSpace};
 pub use log::{FileFaults, Log, LogOptions, WriteFault};
 pub use packages::{Package, PackageError, PackageOptions, PackageStore};
+pub use records::{Life, NodesFile};
 pub use snapshots::{SnapshotError, SnapshotFile, SnapshotReader, Snapshots};
 pub use verdict::Verdicts;
 

@@ -5,7 +5,9 @@ use clearspan_ledger::ShardId;
 use clearspan_ledger::layout::{Layout, Sink, Source};
 use clearspan_replica::{DropReason, LogPosition, MemberId, Membership, SnapshotMark};
 
-use super::{Frame, Hello, Kind, Lane, PACKAGES_MAX_COUNT, PEER_MEMBERS_MAX, Refusal, message};
+use super::{
+    Frame, Hello, Kind, Lane, NotAdmitted, PACKAGES_MAX_COUNT, PEER_MEMBERS_MAX, Refusal, message,
+};
 use crate::DecodeError;
 use crate::bytes_io::{Reader, Writer};
 
@@ -21,6 +23,9 @@ pub(super) fn kind_and_shard(frame: &Frame) -> (Kind, ShardId) {
         Frame::Answer { .. } => (Kind::Answer, NO_SHARD),
         Frame::ReadIndex { shard, .. } => (Kind::ReadIndex, *shard),
         Frame::ReadAnswer { .. } => (Kind::ReadAnswer, NO_SHARD),
+        Frame::Nodes { .. } => (Kind::Nodes, NO_SHARD),
+        Frame::Life { .. } => (Kind::Life, NO_SHARD),
+        Frame::NotAdmitted(_) => (Kind::NotAdmitted, NO_SHARD),
         Frame::WantSnapshot { shard, .. } => (Kind::WantSnapshot, *shard),
         Frame::SnapshotPiece { shard, .. } => (Kind::SnapshotPiece, *shard),
         Frame::SnapshotEnd { shard, .. } => (Kind::SnapshotEnd, *shard),
@@ -101,6 +106,18 @@ pub(super) fn put(frame: &Frame, writer: &mut Writer) {
         } => {
             through.put(writer);
             packages.put(writer);
+        }
+        Frame::Nodes { directory, lives } => {
+            directory.put(writer);
+            put_lives(lives.iter().copied(), writer);
+        }
+        Frame::Life { previous } => previous.put(writer),
+        Frame::NotAdmitted(why) => {
+            let byte: u8 = match why {
+                NotAdmitted::Removed => 0,
+                NotAdmitted::RolledBack => 1,
+            };
+            byte.put(writer);
         }
     }
 }
@@ -195,7 +212,36 @@ pub(super) fn take(kind: Kind, shard: ShardId, reader: &mut Reader) -> Result<Fr
                 through,
             }
         }
+        Kind::Nodes => {
+            let directory = Layout::take(reader)?;
+            let lives = take_lives(reader)?;
+            Frame::Nodes { directory, lives }
+        }
+        Kind::Life => Frame::Life {
+            previous: u64::take(reader)?,
+        },
+        Kind::NotAdmitted => Frame::NotAdmitted(match u8::take(reader)? {
+            0 => NotAdmitted::Removed,
+            1 => NotAdmitted::RolledBack,
+            _ => return Err(reader.invalid("no such refusal")),
+        }),
     })
+}
+
+/// The newest lives of members.
+pub(crate) fn put_lives(lives: impl Iterator<Item = (MemberId, u64)>, writer: &mut Writer) {
+    let lives: Vec<(u64, u64)> = lives.map(|(of, life)| (of.get(), life)).collect();
+    lives.put(writer);
+}
+
+pub(crate) fn take_lives(reader: &mut Reader) -> Result<Vec<(MemberId, u64)>, DecodeError> {
+    let lives: Vec<(u64, u64)> = Vec::take(reader)?;
+    let known = lives.into_iter().map(|(of, life)| {
+        MemberId::new(of)
+            .map(|of| (of, life))
+            .ok_or_else(|| reader.invalid("0 is no member"))
+    });
+    known.collect()
 }
 
 fn take_rest(reader: &mut Reader) -> Result<Bytes, DecodeError> {

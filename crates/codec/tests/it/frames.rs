@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use clearspan_codec::frame::{
-    BODY_MAX_BYTES, Frame, FrameError, HEADER_BYTES, Header, Hello, Kind, Lane, PACKAGES_MAX_COUNT,
-    Refusal, VERSION, decode, encode,
+    BODY_MAX_BYTES, Frame, FrameError, HEADER_BYTES, Header, Hello, Kind, Lane, NotAdmitted,
+    PACKAGES_MAX_COUNT, Refusal, VERSION, decode, encode,
 };
+use clearspan_ledger::nodes::NodeDirectory;
 use clearspan_ledger::{AdminRefusal, LogIndex, MessageNo, Outcome, Reason, Reply, ShardId};
 use clearspan_replica::{
     DropReason, Entry, EntryKind, LogPosition, MemberId, Membership, MessageKind, PeerMessage,
@@ -16,6 +17,7 @@ use proptest::sample::Index;
 use proptest::test_runner::RngSeed;
 
 use crate::golden::{check_text, to_hex};
+use crate::samples::node;
 
 const CLUSTER: [u8; 16] = [0xC1; 16];
 
@@ -86,6 +88,20 @@ fn frames() -> Vec<(String, Frame)> {
         add(name, Frame::Hello(hello));
     }
     add("ping", Frame::Ping { number: 1 });
+    add("life", Frame::Life { previous: 11 });
+    for (name, why) in [
+        ("removed", NotAdmitted::Removed),
+        ("rolled-back", NotAdmitted::RolledBack),
+    ] {
+        add(&format!("not-admitted-{name}"), Frame::NotAdmitted(why));
+    }
+    add(
+        "nodes",
+        Frame::Nodes {
+            directory: NodeDirectory::founding(vec![node(1), node(2)]),
+            lives: vec![(member(1), 12), (member(2), 13)],
+        },
+    );
     add("pong", Frame::Pong { number: u64::MAX });
     add(
         "raft-append",

@@ -10,6 +10,7 @@ use clearspan_ledger::entry::{
 use clearspan_ledger::message::{
     Class, MessageKind, OriginalPayment, PaymentRecord, Settlement, SettlementTimes, Submission,
 };
+use clearspan_ledger::nodes::{NodeCommand, NodeRecord, NodeState};
 use clearspan_ledger::{
     AmountMinor, Bic, BusinessDate, Currency, CycleNumber, Ledger, LogIndex, MessageNo,
     ParticipantId, PaymentId, PaymentNo, PaymentRef, Reason, ReasonSet, ShardId, Text, Timestamp,
@@ -194,6 +195,21 @@ fn refused() -> Submission {
     }
 }
 
+pub(crate) fn node(number: u64) -> NodeRecord {
+    NodeRecord {
+        member: number,
+        id: 0xA0 + u128::from(number),
+        name: format!("A{number}"),
+        site: "A".to_owned(),
+        witness: number == 2,
+        peer: format!("10.0.0.{number}:7101"),
+        client: format!("10.0.0.{number}:7201"),
+        http: (number == 1).then(|| "10.0.0.1:7301".to_owned()),
+        state: NodeState::Active,
+        replaces: (number == 2).then_some(1),
+    }
+}
+
 /// Every command, and every message between shards inside the command that delivers it.
 pub(crate) fn commands() -> Vec<(String, Command)> {
     let alfa = ParticipantTerms {
@@ -237,6 +253,34 @@ pub(crate) fn commands() -> Vec<(String, Command)> {
             }),
         ),
         ("admin-close-day", Command::Admin(AdminCommand::CloseDay)),
+        (
+            "nodes-found",
+            Command::Nodes(NodeCommand::Found {
+                nodes: vec![node(1)],
+            }),
+        ),
+        (
+            "nodes-add",
+            Command::Nodes(NodeCommand::Add { node: node(2) }),
+        ),
+        (
+            "nodes-remove",
+            Command::Nodes(NodeCommand::Remove { member: 2 }),
+        ),
+        (
+            "nodes-drain",
+            Command::Nodes(NodeCommand::Drain {
+                member: 1,
+                draining: true,
+            }),
+        ),
+        (
+            "nodes-move-leader",
+            Command::Nodes(NodeCommand::MoveLeader {
+                shard: ShardId::new(1),
+                member: Some(1),
+            }),
+        ),
         ("cycle-open", Command::Cycle(CycleCommand::Open)),
         ("cycle-abandon", Command::Cycle(CycleCommand::Abandon)),
         ("submit-package", Command::Submit(package())),

@@ -1,16 +1,18 @@
-//! `cluster.toml`: which nodes make up a cluster. The same file lies on every node.
+//! `cluster.toml`: which nodes a cluster is founded with. The same file lies on every node, also on one that came later:
+//! what became of the nodes since is replicated (ADR 0022).
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use clearspan_ledger::Bic;
+use clearspan_ledger::nodes::{NodeDirectory, NodeRecord};
 use clearspan_replica::{MemberId, PEER_MEMBERS_MAX};
 use clearspan_storage::{ClusterId, NodeId};
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::{ConfigError, line_of};
-use crate::engine::group::{Group, Member};
+use crate::engine::group::{Group, Seat};
 use crate::links::PeerAddress;
 use crate::settings::SHARDS_MAX;
 
@@ -83,15 +85,15 @@ struct FileSite {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FileNode {
-    name: String,
-    site: String,
-    kind: NodeKind,
-    id: String,
-    member: u64,
-    peer: String,
-    client: String,
-    http: Option<String>,
+pub(super) struct FileNode {
+    pub(super) name: String,
+    pub(super) site: String,
+    pub(super) kind: NodeKind,
+    pub(super) id: String,
+    pub(super) member: u64,
+    pub(super) peer: String,
+    pub(super) client: String,
+    pub(super) http: Option<String>,
 }
 
 impl Definition {
@@ -192,17 +194,42 @@ impl Definition {
         self.nodes.iter().find(|node| node.member == member)
     }
 
-    /// The cluster as one of its nodes sees it.
+    /// The nodes that the cluster is founded with.
+    #[must_use]
+    pub fn directory(&self) -> NodeDirectory {
+        NodeDirectory::founding(self.nodes.iter().map(|node| self.record(node)).collect())
+    }
+
+    /// The cluster as one of its founders sees it at the founding.
     #[must_use]
     pub fn group(&self, me: MemberId) -> Group {
-        let member = |node: &Node| Member {
-            id: node.member,
-            site: node.site,
-            witness: node.kind == NodeKind::Witness,
-        };
-        Group {
+        let founding = self.directory();
+        let witness = |node: &Node| node.kind == NodeKind::Witness;
+        Seat {
             me,
-            members: self.nodes.iter().map(member).collect(),
+            witness: self.member(me).is_some_and(witness),
+            founding: founding.clone(),
+        }
+        .group(&founding)
+    }
+
+    /// A node as the cluster's directory has it.
+    #[must_use]
+    pub fn record(&self, node: &Node) -> NodeRecord {
+        NodeRecord {
+            member: node.member.get(),
+            id: u128::from_be_bytes(node.id.to_bytes()),
+            name: node.name.clone(),
+            site: self
+                .sites
+                .get(usize::from(node.site))
+                .cloned()
+                .unwrap_or_default(),
+            witness: node.kind == NodeKind::Witness,
+            peer: node.peer_address.clone(),
+            client: node.client_address.clone(),
+            http: node.http_address.clone(),
+            ..NodeRecord::default()
         }
     }
 
@@ -288,7 +315,7 @@ pub(super) fn check_address(what: &str, address: &str) -> Result<(), String> {
     }
 }
 
-fn check_node(file: FileNode, sites: &[String]) -> Result<Node, String> {
+pub(super) fn check_node(file: FileNode, sites: &[String]) -> Result<Node, String> {
     check_name("node", &file.name)?;
     let name = file.name;
     let site = sites

@@ -8,7 +8,9 @@ use clearspan_storage::{Layout, LogOptions, PackageOptions};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::definition::{Definition, Node, check_address};
+use super::definition::{
+    Definition, FileNode, Node, NodeKind, check_address, check_name, check_node,
+};
 use super::pki::TlsFiles;
 use super::{ConfigError, line_of};
 use crate::engine::ELECTION_NS;
@@ -45,8 +47,10 @@ pub struct NodeConfig {
     pub election_ns: u64,
     /// Its connections to other nodes.
     pub links: LinkLimits,
-    /// The other nodes and where it dials them.
+    /// The other founders and where it dials them.
     pub peers: Vec<PeerAddress>,
+    /// Other addresses at which nodes are dialled, by name.
+    pub peer_addresses: BTreeMap<String, String>,
     /// Where it listens for other nodes; its address in the definition, unless something stands between.
     pub peer_listen: String,
     /// Where it listens for participants and operators.
@@ -64,6 +68,7 @@ struct File {
     log_data: Option<PathBuf>,
     package_data: Option<PathBuf>,
     tls: FileTls,
+    joined: Option<Spanned<FileJoined>>,
     #[serde(default)]
     listen: FileListen,
     #[serde(default)]
@@ -74,6 +79,19 @@ struct File {
     limits: FileLimits,
     #[serde(default)]
     peer_address: BTreeMap<String, Spanned<String>>,
+}
+
+/// A node that came after the founding: what the definition says of founders.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileJoined {
+    site: String,
+    kind: NodeKind,
+    id: String,
+    member: u64,
+    peer: String,
+    client: String,
+    http: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -176,23 +194,42 @@ impl NodeConfig {
     fn check(
         file: File,
         dir: &Path,
-        definition: Definition,
+        mut definition: Definition,
         definition_path: PathBuf,
     ) -> Result<Self, Fault> {
         let name = file.node.get_ref();
-        let node = definition.node(name).cloned().ok_or_else(|| {
-            let what = format!("{} has no node {name:?}", definition_path.display());
-            (file.node.span().start, what)
-        })?;
+        let node = match file.joined {
+            Some(joined) => {
+                let offset = joined.span().start;
+                joined_node(name, joined.into_inner(), &mut definition)
+                    .map_err(|what| (offset, what))?
+            }
+            None => definition.node(name).cloned().ok_or_else(|| {
+                let what = format!(
+                    "{} has no node {name:?}, and there is no [joined]",
+                    definition_path.display()
+                );
+                (file.node.span().start, what)
+            })?,
+        };
         let mut peers = definition.peers_of(node.member);
+        // Also of nodes that are not founders.
+        let mut peer_addresses = BTreeMap::new();
         for (other, address) in &file.peer_address {
             let offset = address.span().start;
+            check_name("node", other).map_err(|what| (offset, what))?;
             check_address("peer", address.get_ref()).map_err(|what| (offset, what))?;
-            let peer = definition
-                .node(other)
-                .and_then(|other| peers.iter_mut().find(|peer| peer.member == other.member))
-                .ok_or_else(|| (offset, format!("there is no other node {other:?}")))?;
-            peer.address.clone_from(address.get_ref());
+            if *other == node.name {
+                return Err((offset, format!("there is no other node {other:?}")));
+            }
+            if let Some(founder) = definition.node(other) {
+                for peer in &mut peers {
+                    if peer.member == founder.member {
+                        peer.address.clone_from(address.get_ref());
+                    }
+                }
+            }
+            peer_addresses.insert(other.clone(), address.get_ref().clone());
         }
         let listen = |what: &str, setting: Option<&Spanned<String>>| match setting {
             Some(address) => check_address(what, address.get_ref())
@@ -230,6 +267,7 @@ impl NodeConfig {
             election_ns: election_ns(file.limits.election_ms.as_ref())?,
             links: link_limits(&file.limits)?,
             peers,
+            peer_addresses,
             peer_listen: peer_listen.unwrap_or_else(|| node.peer_address.clone()),
             client_listen: client_listen.unwrap_or_else(|| node.client_address.clone()),
             http_listen: http_listen.or_else(|| node.http_address.clone()),
@@ -237,6 +275,44 @@ impl NodeConfig {
             definition,
             definition_path,
         })
+    }
+}
+
+/// A node that came later has what a founder has, but for its place in the definition.
+fn joined_node(
+    name: &str,
+    joined: FileJoined,
+    definition: &mut Definition,
+) -> Result<Node, String> {
+    check_name("site", &joined.site)?;
+    if !definition.sites.contains(&joined.site) {
+        definition.sites.push(joined.site.clone());
+    }
+    let node = check_node(
+        FileNode {
+            name: name.to_owned(),
+            site: joined.site,
+            kind: joined.kind,
+            id: joined.id,
+            member: joined.member,
+            peer: joined.peer,
+            client: joined.client,
+            http: joined.http,
+        },
+        &definition.sites,
+    )?;
+    let founder = definition
+        .nodes
+        .iter()
+        .find(|founder| founder.member == node.member || founder.id == node.id);
+    match founder {
+        Some(founder) => Err(format!(
+            "member {} or id {} is that of the founder {}",
+            node.member.get(),
+            node.id,
+            founder.name
+        )),
+        None => Ok(node),
     }
 }
 

@@ -99,23 +99,21 @@ fn a_new_cluster_is_whole() {
         let mode = fs::metadata(&config.tls.key).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
-    let group = definition.group(definition.nodes[3].member);
-    assert_eq!(group.me.get(), 4);
-    let sites: Vec<(u16, bool)> = group
-        .members
-        .iter()
-        .map(|member| (member.site, member.witness))
+    let directory = definition.directory();
+    let nodes: Vec<(u64, &str, bool)> = directory
+        .present()
+        .map(|node| (node.member, node.site.as_str(), node.witness))
         .collect();
     assert_eq!(
-        sites,
+        nodes,
         [
-            (0, false),
-            (0, false),
-            (0, false),
-            (1, false),
-            (1, false),
-            (1, false),
-            (2, true)
+            (1, "A", false),
+            (2, "A", false),
+            (3, "A", false),
+            (4, "B", false),
+            (5, "B", false),
+            (6, "B", false),
+            (7, "W", true)
         ]
     );
     for kind in [AuthorityKind::Nodes, AuthorityKind::Clients] {

@@ -9,15 +9,15 @@ use bytes::Bytes;
 use clearspan_ledger::entry::Command;
 use clearspan_ledger::{Ledger, LogIndex, MessageNo, Outcome, Reply, ShardId, Timestamp};
 use clearspan_replica::{
-    Action, Committed, CommittedBody, Correlation, DropReason, Event, MemberId, Persist, Proposal,
-    Replica, Role, SnapshotMark,
+    Action, Committed, CommittedBody, Correlation, DropReason, Event, MemberId, Membership,
+    Persist, Proposal, Replica, Role, SnapshotMark, StopReason,
 };
 use clearspan_storage::{crash_point, stop};
 use crossbeam_channel::{Receiver, Sender, bounded, never, select, unbounded};
 
 use super::apply::apply_entry;
 use super::disk::Verdicts;
-use super::group::Group;
+use super::group::{Group, Seat};
 use super::log_writer::{LogTask, LogWriter};
 use super::package_writer::{PackageTask, PackageWriter};
 use super::peers::{PeerFrame, Peers};
@@ -27,12 +27,14 @@ use super::snapshotter::{SnapshotTask, Snapshotter};
 use super::{
     ELECTION_TICKS, EngineError, EngineOptions, Held, Inlet, ProposeError, Replier, Request,
 };
+use members::{Following, Known};
 use pump::Link;
 use route::{Origin, Pending, Reader};
 
 mod catch_up;
 mod compare;
 mod lead;
+pub(crate) mod members;
 mod pump;
 mod route;
 mod status;
@@ -60,6 +62,8 @@ pub(crate) enum CoreEvent {
     PeerUp(MemberId),
     /// A node cannot be reached: what was on its way to it may be lost.
     PeerDown(MemberId),
+    /// A node has begun a life of this number.
+    Life(MemberId, u64),
     /// A snapshot that a leader offered is here, durable, with all its packages.
     SnapshotFetched(ShardId, SnapshotMark, Box<Ledger>),
     /// The leader's word on how far this node must have applied before it may answer a read of a shard.
@@ -73,7 +77,7 @@ pub(crate) enum CoreEvent {
 /// Why a node must not go on.
 #[derive(Debug, thiserror::Error)]
 enum Stopping {
-    #[error("shard {shard}: {reason:?}")]
+    #[error("shard {shard}: {}", why_stopped(*reason))]
     Replica {
         shard: ShardId,
         reason: clearspan_replica::StopReason,
@@ -91,6 +95,15 @@ enum Stopping {
     },
     #[error("shard {shard}: a snapshot was to be installed that was not fetched")]
     NotFetched { shard: ShardId },
+}
+
+fn why_stopped(reason: StopReason) -> String {
+    match reason {
+        StopReason::LogBehindPromise { promised, last } => format!(
+            "the log ends at entry {last}, and this node had acknowledged {promised}: {FORGOTTEN}"
+        ),
+        other @ StopReason::BadMembershipChange { .. } => format!("{other:?}"),
+    }
 }
 
 /// Proposed and not yet applied bytes above which bulk waits outside: below the replica's own limit, so that it never
@@ -113,6 +126,10 @@ const LOG_WAITING_MAX: usize = 64;
 const PACKAGES_WAITING_MAX: usize = 4096;
 /// The longest the core sleeps: timers are due no later than this after their time.
 const IDLE_WAIT: Duration = Duration::from_millis(20);
+
+/// What to do with a node that has forgotten what it promised.
+pub(crate) const FORGOTTEN: &str = "its data is older than what it has promised (a copy put back, or wiped), so it must not vote \
+     and must not be started on this data again";
 
 pub(crate) type Started = (Vec<JoinHandle<()>>, Sender<CoreEvent>, Arc<Shared>);
 
@@ -151,7 +168,7 @@ pub(crate) fn assemble(
     options: EngineOptions,
     urgent: Receiver<Request>,
     bulk: Receiver<Request>,
-    group: Group,
+    seat: Seat,
     waiting: Waiting,
     connect: impl FnOnce(Inlet) -> Box<dyn Peers>,
 ) -> Parts {
@@ -160,7 +177,9 @@ pub(crate) fn assemble(
         replicas,
         states,
         disputed,
+        known,
     } = recovered;
+    let group = seat.group(&known.directory);
     // Nothing but a snapshot has been applied yet.
     let snapshots_found: Vec<(u64, u128)> = states
         .iter()
@@ -182,7 +201,7 @@ pub(crate) fn assemble(
         waiting.map_or_else(unbounded, |(_, packages)| bounded(packages));
     let (to_snapshots, snapshot_tasks) = unbounded();
     let peers = connect(Inlet(events.clone()));
-    let core = Core {
+    let mut core = Core {
         shards: (0..)
             .map(ShardId::new)
             .zip(replicas)
@@ -190,6 +209,9 @@ pub(crate) fn assemble(
             .map(|((id, replica), snapshot)| Shard::new(id, replica, snapshot, &group))
             .collect(),
         group,
+        seat,
+        known,
+        regroup_due: false,
         peers,
         up: BTreeSet::new(),
         forwarded: BTreeMap::new(),
@@ -211,6 +233,7 @@ pub(crate) fn assemble(
         quiet_waiters: Vec::new(),
         snapshot_waiters: Vec::new(),
     };
+    core.peers.set_lives(&core.known.lives);
     Parts {
         core,
         queues: Queues {
@@ -226,6 +249,7 @@ pub(crate) fn assemble(
         snapshots: Snapshotter {
             shared: shared.clone(),
             snapshots: disk.snapshots,
+            nodes: disk.nodes,
             packages: to_packages,
             serving: None,
         },
@@ -304,6 +328,7 @@ struct Shard {
     compared: compare::Compared,
     /// Members in the order in which they should lead.
     preference: Vec<MemberId>,
+    following: Following,
     /// No hand-over is tried before this time.
     hand_over_after: Timestamp,
     /// No leader is given up on the connection's word before this time.
@@ -336,6 +361,7 @@ impl Shard {
             fetch: None,
             compared,
             preference: group.preference(id),
+            following: Following::default(),
             hand_over_after: Timestamp::ZERO,
             give_up_after: Timestamp::ZERO,
         }
@@ -348,6 +374,11 @@ impl Shard {
 
 pub(crate) struct Core {
     shards: Vec<Shard>,
+    seat: Seat,
+    known: Known,
+    /// Something was learnt that changes it.
+    regroup_due: bool,
+    /// What follows from what is known.
     group: Group,
     peers: Box<dyn Peers>,
     /// Members that can be reached.
@@ -411,6 +442,7 @@ impl Core {
         for at in 0..self.shards.len() {
             self.step(at, Event::Start);
         }
+        self.regroup();
         self.flush();
     }
 
@@ -450,6 +482,9 @@ impl Core {
             taken += request.data.len();
             self.take(request);
         }
+        if std::mem::take(&mut self.regroup_due) {
+            self.regroup();
+        }
         self.tick();
         self.propose_ticks();
         self.pump();
@@ -484,8 +519,10 @@ impl Core {
             CoreEvent::PeerUp(member) => {
                 self.up.insert(member);
                 self.gone.remove(&member);
+                self.tell_nodes(BTreeSet::from([member]));
             }
             CoreEvent::PeerDown(member) => self.peer_down(member),
+            CoreEvent::Life(member, life) => self.met(member, life),
             CoreEvent::SnapshotFetched(shard, mark, ledger) => {
                 self.snapshot_fetched(shard.index(), &mark, *ledger);
             }
@@ -529,6 +566,7 @@ impl Core {
             self.give_up_leader(at, now);
             self.step(at, Event::Tick);
             self.hand_over(at, now);
+            self.reconcile(at, now);
             self.tell_witnesses(at);
             self.compare(at, now);
         }
@@ -616,6 +654,9 @@ impl Core {
 
     fn apply(&mut self, at: usize, committed: Vec<Committed>) {
         let id = self.shards[at].id;
+        let regrouped = committed
+            .iter()
+            .any(|entry| matches!(entry.body, CommittedBody::Membership { .. }));
         let mut replies = Vec::with_capacity(committed.len());
         crash_point("before-apply");
         {
@@ -630,6 +671,10 @@ impl Core {
         }
         crash_point("after-apply");
         self.dirty = true;
+        self.look_for_nodes(at);
+        if regrouped {
+            self.membership_changed(at);
+        }
         for (correlation, outcome) in replies {
             self.answer(at, correlation, Ok(outcome));
         }

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use bytes::Bytes;
 use clearspan_replica::{LogPosition, LogStore, ShardId, SnapshotMark};
 use clearspan_storage::{
-    Package, PackageError, PackageStore, SnapshotError, SnapshotFile, Snapshots,
+    DataDirError, NodesFile, Package, PackageError, PackageStore, SnapshotError, SnapshotFile,
+    Snapshots,
 };
 
 /// Packages by shard and number.
@@ -124,6 +125,21 @@ impl Verdicts for clearspan_storage::Verdicts {
     }
 }
 
+/// What a node knows of the cluster's nodes, whatever the bytes mean.
+pub trait NodesStore: std::fmt::Debug + Send {
+    /// What was kept last; `None` for nothing ever.
+    ///
+    /// # Errors
+    /// When it is damaged or cannot be read.
+    fn read(&self) -> Result<Option<Bytes>, DataDirError>;
+
+    /// Replaces it: after a crash the old content is there or the new.
+    ///
+    /// # Errors
+    /// Fatal ones.
+    fn replace(&self, bytes: &[u8]) -> Result<(), DataDirError>;
+}
+
 /// All of a node's disk.
 pub struct Disk {
     /// The log of all shards.
@@ -134,10 +150,22 @@ pub struct Disk {
     pub snapshots: Box<dyn SnapshotStore>,
     /// What was found out about replicas that differ.
     pub verdicts: Box<dyn Verdicts>,
+    /// What it knows of the cluster's nodes.
+    pub nodes: Box<dyn NodesStore>,
     /// Whose data it is.
     pub cluster: u128,
     /// Kept for as long as the log may be written: the directory's lock.
     pub lock: Box<dyn Send>,
+}
+
+impl NodesStore for NodesFile {
+    fn read(&self) -> Result<Option<Bytes>, DataDirError> {
+        self.read()
+    }
+
+    fn replace(&self, bytes: &[u8]) -> Result<(), DataDirError> {
+        self.replace(bytes)
+    }
 }
 
 impl Packages for PackageStore {

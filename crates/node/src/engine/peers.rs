@@ -1,6 +1,9 @@
 //! The port to the other nodes: what the core sends and gets, whatever carries it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use bytes::Bytes;
+use clearspan_ledger::nodes::NodeDirectory;
 use clearspan_ledger::{Outcome, ShardId};
 use clearspan_replica::{MemberId, PeerMessage, SnapshotMark};
 
@@ -104,6 +107,13 @@ pub enum PeerFrame {
         /// Everything below this number is in here, or is not kept any more.
         through: u64,
     },
+    /// What the sender knows of the cluster's nodes.
+    Nodes {
+        /// Who there is.
+        directory: NodeDirectory,
+        /// The newest life of members that it has met or heard of.
+        lives: Vec<(MemberId, u64)>,
+    },
 }
 
 impl PeerFrame {
@@ -118,7 +128,8 @@ impl PeerFrame {
             | Self::ReadAnswer { .. }
             | Self::SnapshotEnd { .. }
             | Self::Digest { .. }
-            | Self::Held { .. } => true,
+            | Self::Held { .. }
+            | Self::Nodes { .. } => true,
             Self::WantSnapshot { .. }
             | Self::SnapshotPiece { .. }
             | Self::WantPackages { .. }
@@ -134,6 +145,13 @@ const URGENT_MAX_BYTES: usize = 16 << 10;
 pub trait Peers: Send {
     /// Queues a frame for a member, in order with others of its kind. Whether there was room.
     fn send(&mut self, to: MemberId, frame: PeerFrame) -> bool;
+
+    /// From now on these are linked, by the directory's addresses: all that were not removed, and who still has to leave a
+    /// group. Who was removed and is not among them is refused.
+    fn set_nodes(&mut self, directory: &NodeDirectory, linked: &BTreeSet<MemberId>);
+
+    /// Members whose data does not know of these lives are refused: they have forgotten what they promised.
+    fn set_lives(&mut self, lives: &BTreeMap<MemberId, u64>);
 }
 
 /// For a node that has none.
@@ -143,4 +161,8 @@ impl Peers for NoPeers {
     fn send(&mut self, _: MemberId, _: PeerFrame) -> bool {
         false
     }
+
+    fn set_nodes(&mut self, _: &NodeDirectory, _: &BTreeSet<MemberId>) {}
+
+    fn set_lives(&mut self, _: &BTreeMap<MemberId, u64>) {}
 }

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use clearspan_replica::{LogStore, Membership, Replica, ReplicaConfig, SnapshotMark};
+use clearspan_replica::{LogStore, MemberId, Membership, Replica, ReplicaConfig, SnapshotMark};
 use clearspan_storage::{
-    ClusterId, DataDir, DataDirError, Identity, Layout, Log, NodeId, PackageStore, SnapshotError,
-    Snapshots, crash_point,
+    ClusterId, DataDir, DataDirError, Identity, Layout, Log, NodeId, NodesFile, PackageStore,
+    SnapshotError, Snapshots, crash_point,
 };
 
-use super::disk::{Disk, Packages, SnapshotStore};
-use super::group::Group;
+use super::core::members::Known;
+use super::disk::{Disk, NodesStore, Packages, SnapshotStore};
+use super::group::Seat;
 use super::shared::ShardState;
 use super::{ELECTION_TICKS, EngineError, EngineOptions};
 
@@ -21,17 +22,20 @@ pub(crate) struct Recovered {
     pub(crate) states: Vec<ShardState>,
     /// Shards that are not served, since replicas differ.
     pub(crate) disputed: BTreeMap<clearspan_replica::ShardId, String>,
+    pub(crate) known: Known,
 }
 
 /// Opens a data directory, or sets a new one up.
 pub(crate) fn open_disk(
     layout: Layout,
     options: &EngineOptions,
-    group: &Group,
+    seat: &Seat,
 ) -> Result<Disk, EngineError> {
+    let alone = *seat == Seat::alone();
+    let nodes = NodesFile::of(&layout);
     let data = match DataDir::open(layout.clone()) {
         // A member's identity is part of the cluster's definition: a directory that lost it is no member any more.
-        Err(DataDirError::Absent { .. }) if group.is_alone() => {
+        Err(DataDirError::Absent { .. }) if alone => {
             let identity = Identity {
                 cluster: ClusterId::random().map_err(EngineError::Random)?,
                 node: NodeId::random().map_err(EngineError::Random)?,
@@ -50,13 +54,14 @@ pub(crate) fn open_disk(
         packages: Box::new(packages),
         snapshots: Box::new(Snapshots::open(&data)),
         verdicts: Box::new(data.verdicts()),
+        nodes: Box::new(nodes),
         cluster: u128::from_be_bytes(data.identity().cluster.to_bytes()),
         lock: Box::new(data),
     })
 }
 
 /// Restores every shard from what is on the disk.
-pub(crate) fn restore(disk: Disk, shards: u16, group: &Group) -> Result<Recovered, EngineError> {
+pub(crate) fn restore(disk: Disk, shards: u16, seat: &Seat) -> Result<Recovered, EngineError> {
     let verdicts = &*disk.verdicts;
     if let Some(why) = verdicts.read_diverged().map_err(EngineError::Verdicts)? {
         let path = verdicts.diverged_file();
@@ -78,16 +83,40 @@ pub(crate) fn restore(disk: Disk, shards: u16, group: &Group) -> Result<Recovere
     let mut replicas = Vec::new();
     let mut states = Vec::new();
     for shard in 0..shards {
-        let (replica, state) = open_shard(shard, &disk, group)?;
+        let (replica, state) = open_shard(shard, &disk, seat)?;
         replicas.push(replica);
         states.push(state);
     }
     Ok(Recovered {
+        known: known(&*disk.nodes, seat, &states)?,
         disk,
         replicas,
         states,
         disputed,
     })
+}
+
+/// What this node last knew of the cluster's nodes: from its file, or its state where that goes further.
+fn known(file: &dyn NodesStore, seat: &Seat, states: &[ShardState]) -> Result<Known, EngineError> {
+    let mut known = Known {
+        directory: seat.founding.clone(),
+        ..Known::default()
+    };
+    if let Some(bytes) = file.read()? {
+        let (directory, lives) =
+            clearspan_codec::nodes::decode(bytes).map_err(EngineError::Nodes)?;
+        known.lives = lives;
+        if directory.version() > known.directory.version() {
+            known.directory = directory;
+        }
+    }
+    if let Some(state) = states.first() {
+        let applied = state.ledger.nodes();
+        if applied.version() > known.directory.version() {
+            known.directory = applied.clone();
+        }
+    }
+    Ok(known)
 }
 
 /// Reads without starting: what a group of one has synced is committed, so all of the log is applied.
@@ -105,7 +134,7 @@ pub(crate) fn replay(
             id.get(),
             log.shard(id)?.base.index,
             &snapshots,
-            &Group::alone(),
+            &Seat::alone(),
         )?;
         check_packages(&packages, id.get(), &state)?;
         let stored = log.shard(id)?;
@@ -126,8 +155,13 @@ pub(crate) fn replay(
 const WITNESS_PRIORITY: i64 = -1;
 
 /// The group before its first entry.
-fn founders(group: &Group) -> Membership {
-    Membership::of_voters(group.members.iter().map(|member| member.id).collect())
+fn founders(seat: &Seat) -> Membership {
+    let founders = seat.founding.all();
+    Membership::of_voters(
+        founders
+            .filter_map(|node| MemberId::new(node.member))
+            .collect(),
+    )
 }
 
 /// Log read at once while replaying.
@@ -152,11 +186,11 @@ fn newest_snapshot(
     shard: u16,
     base_index: u64,
     snapshots: &dyn SnapshotStore,
-    group: &Group,
+    seat: &Seat,
 ) -> Result<(ShardState, Option<SnapshotMark>), EngineError> {
     let id = clearspan_replica::ShardId::new(shard);
     let mut state = ShardState::default();
-    state.mark.membership = founders(group);
+    state.mark.membership = founders(seat);
     for file in snapshots
         .list(id)
         .map_err(|source| EngineError::Snapshots { shard, source })?
@@ -216,15 +250,11 @@ fn check_packages(
     })
 }
 
-fn open_shard(
-    shard: u16,
-    disk: &Disk,
-    group: &Group,
-) -> Result<(Replica, ShardState), EngineError> {
+fn open_shard(shard: u16, disk: &Disk, seat: &Seat) -> Result<(Replica, ShardState), EngineError> {
     let id = clearspan_replica::ShardId::new(shard);
     let log = &*disk.log;
     let stored = log.shard(id)?;
-    let (state, snapshot) = newest_snapshot(shard, stored.base.index, &*disk.snapshots, group)?;
+    let (state, snapshot) = newest_snapshot(shard, stored.base.index, &*disk.snapshots, seat)?;
     check_packages(&*disk.packages, shard, &state)?;
     let entries = if stored.last_index > stored.base.index {
         log.entries(id, stored.first_index(), stored.last_index + 1, u64::MAX)?
@@ -236,13 +266,12 @@ fn open_shard(
         base: stored.base,
         entries,
         snapshot,
-        founders: founders(group),
+        founders: founders(seat),
     };
-    let mut config = ReplicaConfig::new(id, group.me);
+    // How long it waits before it stands for election follows from who else there is.
+    let mut config = ReplicaConfig::new(id, seat.me);
     config.election_ticks = ELECTION_TICKS;
-    config.campaign_ticks =
-        group.campaign_ticks(clearspan_ledger::ShardId::new(shard), ELECTION_TICKS);
-    if group.is_witness() {
+    if seat.witness {
         config.priority = WITNESS_PRIORITY;
     }
     let replica =

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use bytes::Bytes;
+use clearspan_ledger::nodes::NodeDirectory;
 use clearspan_ledger::{Ledger, MessageNo, ShardId};
 use clearspan_replica::SnapshotMark;
 use clearspan_storage::PackageError;
@@ -74,6 +75,7 @@ pub(crate) struct Shared {
     pending: Mutex<BTreeMap<(ShardId, MessageNo), Bytes>>,
     /// Shards whose replicas differ without a majority, and how.
     disputed: Mutex<BTreeMap<ShardId, String>>,
+    nodes: RwLock<std::sync::Arc<NodeDirectory>>,
     log_volume: VolumeFull,
     package_volume: VolumeFull,
     log_bytes: AtomicU64,
@@ -95,6 +97,7 @@ impl Shared {
             packages,
             pending: Mutex::default(),
             disputed: Mutex::default(),
+            nodes: RwLock::default(),
             log_volume: VolumeFull::new("log"),
             package_volume: VolumeFull::new("packages"),
             log_bytes: AtomicU64::new(0),
@@ -114,6 +117,18 @@ impl Shared {
         self.shards[shard.index()]
             .write()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The cluster's nodes, as far as this one knows.
+    pub(crate) fn nodes(&self) -> std::sync::Arc<NodeDirectory> {
+        self.nodes
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(crate) fn set_nodes(&self, nodes: NodeDirectory) {
+        *self.nodes.write().unwrap_or_else(PoisonError::into_inner) = nodes.into();
     }
 
     fn pending(&self) -> MutexGuard<'_, BTreeMap<(ShardId, MessageNo), Bytes>> {

@@ -10,7 +10,7 @@ use clearspan_storage::{SnapshotError, crash_point, stop};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::core::CoreEvent;
-use super::disk::SnapshotStore;
+use super::disk::{NodesStore, SnapshotStore};
 use super::package_writer::PackageTask;
 use super::peers::PeerFrame;
 use super::shared::Shared;
@@ -29,6 +29,8 @@ pub(crate) enum SnapshotTask {
         mark: SnapshotMark,
         offset_bytes: u64,
     },
+    /// Keep what is known of the cluster's nodes.
+    StoreNodes(Vec<u8>),
     /// Send packages.
     ServePackages {
         to: MemberId,
@@ -45,6 +47,7 @@ const PIECE_BYTES: usize = 1 << 20;
 pub(crate) struct Snapshotter {
     pub(crate) shared: Arc<Shared>,
     pub(crate) snapshots: Box<dyn SnapshotStore>,
+    pub(crate) nodes: Box<dyn NodesStore>,
     pub(crate) packages: Sender<PackageTask>,
     /// The body that was asked for last: pieces are asked for one after another.
     pub(crate) serving: Option<(ShardId, SnapshotMark, Bytes)>,
@@ -52,6 +55,8 @@ pub(crate) struct Snapshotter {
 
 /// How far a task comes at once.
 pub(crate) enum Begun {
+    /// All of it; the core is not waiting for it.
+    Nothing,
     /// All of it.
     Done(CoreEvent),
     /// A snapshot is to be written once the packages that it stands on are durable.
@@ -73,6 +78,7 @@ impl Snapshotter {
     pub(crate) fn run(mut self, tasks: &Receiver<SnapshotTask>, core: &Sender<CoreEvent>) {
         while let Ok(task) = tasks.recv() {
             let event = match self.begin(task) {
+                Begun::Nothing => continue,
                 Begun::Done(event) => event,
                 Begun::Write(writing) => {
                     let (done, wait) = bounded(1);
@@ -94,6 +100,12 @@ impl Snapshotter {
     /// that it carried must be durable first.
     pub(crate) fn begin(&mut self, task: SnapshotTask) -> Begun {
         match task {
+            SnapshotTask::StoreNodes(bytes) => {
+                if let Err(error) = self.nodes.replace(&bytes) {
+                    stop(&error);
+                }
+                Begun::Nothing
+            }
             SnapshotTask::Take(shard) => {
                 let state = self.shared.shard(shard);
                 Begun::Write(Writing {

@@ -11,7 +11,7 @@ use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
 use super::core::{CoreEvent, Parts, ShardStatus};
 use super::disk::Disk;
-use super::group::Group;
+use super::group::Seat;
 use super::log_writer::LogWork;
 use super::package_writer::PackageWork;
 use super::peers::Peers;
@@ -39,10 +39,10 @@ impl Stepped {
         disk: Disk,
         shards: u16,
         options: EngineOptions,
-        group: Group,
+        seat: Seat,
         connect: impl FnOnce(Inlet) -> Box<dyn Peers>,
     ) -> Result<Self, EngineError> {
-        let recovered = recover::restore(disk, shards, &group)?;
+        let recovered = recover::restore(disk, shards, &seat)?;
         let (urgent, urgent_waiting) = unbounded();
         let (bulk, bulk_waiting) = unbounded();
         let mut parts = core::assemble(
@@ -50,7 +50,7 @@ impl Stepped {
             options,
             urgent_waiting,
             bulk_waiting,
-            group,
+            seat,
             None,
             connect,
         );
@@ -160,6 +160,7 @@ impl Stepped {
             return false;
         };
         match self.parts.snapshots.begin(task) {
+            Begun::Nothing => {}
             Begun::Done(event) => {
                 let _ = self.parts.events.send(event);
             }

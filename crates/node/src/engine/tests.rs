@@ -16,7 +16,7 @@ use clearspan_storage::{
 };
 use crossbeam_channel::{bounded, unbounded};
 
-use super::group::Group;
+use super::group::Seat;
 use super::package_writer::{PackageTask, PackageWriter};
 use super::peers::NoPeers;
 use super::shared::{ShardState, Shared};
@@ -162,9 +162,9 @@ fn a_node_driven_by_hand_answers_once_its_write_has_ended() {
     let mut options = options(None);
     options.clock = Clock::Stepped(now.clone());
     let layout = Layout::under(dir.path().join("data"));
-    let group = Group::alone();
-    let disk = recover::open_disk(layout, &options, &group).unwrap();
-    let mut node = Stepped::open(disk, 1, options, group, |_| Box::new(NoPeers)).unwrap();
+    let seat = Seat::alone();
+    let disk = recover::open_disk(layout, &options, &seat).unwrap();
+    let mut node = Stepped::open(disk, 1, options, seat, |_| Box::new(NoPeers)).unwrap();
     let write = |node: &mut Stepped| {
         while node.begin_log().is_some() {
             assert!(node.end_log());

@@ -14,7 +14,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::convert::from_wire;
-use super::identity::{check_certificate, hello, read_hello};
+use super::identity::{check_certificate, hello, read_hello, read_life};
 use super::meter::count;
 use super::wire::{encode_one, read_body, read_header, write};
 use super::{AbortOnPanic, InboundGuard, LinkEvent, LinkFault, Peer, Room, Shared, lane_index};
@@ -81,15 +81,33 @@ async fn greet(shared: &Shared, stream: TcpStream) -> Result<Greeted, LinkFault>
         return Err(LinkFault::Protocol);
     }
     let theirs = read_hello(shared, &mut stream).await?;
-    check_certificate(stream.get_ref().1, NodeId::from_bytes(theirs.node))?;
-    let peer = shared
-        .peers
-        .get(&theirs.member)
-        .ok_or(LinkFault::Identity)?;
-    if peer.node.to_bytes() != theirs.node {
+    let previous = read_life(shared, &mut stream).await?;
+    let node = NodeId::from_bytes(theirs.node);
+    check_certificate(stream.get_ref().1, node)?;
+    if let Err(why) = shared.admits(theirs.member, node, theirs.incarnation, previous) {
+        let refusal = encode_one(shared.cluster, &Frame::NotAdmitted(why))?;
+        let sent_bytes = std::sync::atomic::AtomicU64::new(0);
+        write(
+            &mut stream,
+            &refusal,
+            shared.limits.stall_timeout,
+            &sent_bytes,
+        )
+        .await?;
+        // The answer must not be lost with the connection: the other side closes it.
+        let _ = timeout(
+            shared.limits.stall_timeout,
+            tokio::io::copy(&mut stream, &mut tokio::io::sink()),
+        )
+        .await;
+        return Err(LinkFault::NotAdmitted(why));
+    }
+    let peer = shared.peer(theirs.member).ok_or(LinkFault::Identity)?;
+    if peer.node != node {
         return Err(LinkFault::Identity);
     }
     let inbound = peer.inbound_begins(theirs.lane, theirs.incarnation)?;
+    shared.met(theirs.member, theirs.incarnation);
     let ours = encode_one(shared.cluster, &hello(shared, theirs.lane))?;
     write(
         &mut stream,
@@ -135,7 +153,10 @@ async fn receive_one(
 ) -> Result<(), LinkFault> {
     let limits = &shared.limits;
     let header = read_header(stream, shared.cluster, limits.idle_timeout).await?;
-    if matches!(header.kind(), Kind::Hello | Kind::Pong) {
+    if matches!(
+        header.kind(),
+        Kind::Hello | Kind::Pong | Kind::Life | Kind::NotAdmitted
+    ) {
         return Err(LinkFault::Unexpected(header.kind()));
     }
     // Memory for what the core has not looked at yet is bounded per peer: behind that the peer waits, and no other.
@@ -175,7 +196,9 @@ fn check_addresses(shared: &Shared, peer: &Peer, frame: &PeerFrame) -> Result<()
             }
             *shard
         }
-        PeerFrame::Answer { .. } | PeerFrame::ReadAnswer { .. } => return Ok(()),
+        PeerFrame::Answer { .. } | PeerFrame::ReadAnswer { .. } | PeerFrame::Nodes { .. } => {
+            return Ok(());
+        }
         PeerFrame::Propose { shard, .. }
         | PeerFrame::WantSnapshot { shard, .. }
         | PeerFrame::SnapshotPiece { shard, .. }

@@ -9,6 +9,8 @@ use crate::engine::peers::PeerFrame;
 const FRAME_FIELDS_BYTES: usize = 160;
 /// What an entry or package takes besides its data.
 const ITEM_FIELDS_BYTES: usize = 16;
+/// What a node takes in the directory, or more.
+const NODE_BYTES: usize = 1500;
 
 /// What a frame takes in a queue, in bytes: never less than on the wire but for a snapshot's list of members.
 pub(super) fn weight_bytes(frame: &PeerFrame) -> usize {
@@ -32,6 +34,9 @@ pub(super) fn weight_bytes(frame: &PeerFrame) -> usize {
             | PeerFrame::Held { .. }
             | PeerFrame::Digest { .. }
             | PeerFrame::WantPackages { .. } => 0,
+            PeerFrame::Nodes { directory, lives } => {
+                directory.all().count() * NODE_BYTES + lives.len() * ITEM_FIELDS_BYTES
+            }
         }
 }
 
@@ -74,6 +79,7 @@ pub(super) fn to_wire(frame: PeerFrame) -> Frame {
             data,
         },
         PeerFrame::SnapshotEnd { shard, delivered } => Frame::SnapshotEnd { shard, delivered },
+        PeerFrame::Nodes { directory, lives } => Frame::Nodes { directory, lives },
         PeerFrame::Held { shard, index } => Frame::Held { shard, index },
         PeerFrame::Digest {
             shard,
@@ -107,7 +113,12 @@ pub(super) fn to_wire(frame: PeerFrame) -> Frame {
 /// `None` for the frames of a connection itself, which the core never sees.
 pub(super) fn from_wire(frame: Frame) -> Option<PeerFrame> {
     Some(match frame {
-        Frame::Hello(_) | Frame::Ping { .. } | Frame::Pong { .. } => return None,
+        Frame::Hello(_)
+        | Frame::Ping { .. }
+        | Frame::Pong { .. }
+        | Frame::Life { .. }
+        | Frame::NotAdmitted(_) => return None,
+        Frame::Nodes { directory, lives } => PeerFrame::Nodes { directory, lives },
         Frame::Raft { shard, message } => PeerFrame::Raft(shard, message),
         Frame::Propose {
             shard,

@@ -56,6 +56,12 @@ pub(super) async fn run(shared: Arc<Shared>, peer: Arc<Peer>) {
             }
             Err(fault) => fault,
         };
+        if let LinkFault::NotAdmitted(why) = fault {
+            (shared.sink)(LinkEvent::NotAdmitted {
+                by: peer.member,
+                why,
+            });
+        }
         peer.meter.disconnected(&fault.to_string());
         sleep(backoff).await;
         backoff = (backoff * 2).min(limits.backoff_max);
@@ -99,7 +105,11 @@ async fn connect_lane(
         return Err(LinkFault::Protocol);
     }
     check_certificate(connection, peer.node)?;
-    let greeting = encode_one(shared.cluster, &hello(shared, lane))?;
+    let mut greeting = encode_one(shared.cluster, &hello(shared, lane))?;
+    let life = Frame::Life {
+        previous: shared.previous,
+    };
+    frame::encode(shared.cluster, &life, &mut greeting)?;
     write(
         &mut stream,
         &greeting,

@@ -1,7 +1,7 @@
 //! Which node a connection is from: what its certificate says, what its greeting says, and what the cluster's definition
 //! says must be one.
 
-use clearspan_codec::frame::{Frame, Hello, Lane};
+use clearspan_codec::frame::{Frame, Hello, Kind, Lane};
 use clearspan_storage::NodeId;
 use rustls::CommonState;
 use rustls::pki_types::ServerName;
@@ -35,11 +35,28 @@ pub(super) async fn read_hello(
 ) -> Result<Hello, LinkFault> {
     let patience = shared.limits.handshake_timeout;
     let header = read_header(stream, shared.cluster, patience).await?;
-    if header.kind() != clearspan_codec::frame::Kind::Hello {
+    if !matches!(header.kind(), Kind::Hello | Kind::NotAdmitted) {
         return Err(LinkFault::Unexpected(header.kind()));
     }
     match read_body(stream, &header, patience).await? {
         Frame::Hello(hello) => Ok(hello),
+        Frame::NotAdmitted(why) => Err(LinkFault::NotAdmitted(why)),
+        _ => Err(LinkFault::Unexpected(header.kind())),
+    }
+}
+
+/// Reads what follows a greeting: the life before this one.
+pub(super) async fn read_life(
+    shared: &Shared,
+    stream: &mut (impl tokio::io::AsyncRead + Unpin),
+) -> Result<u64, LinkFault> {
+    let patience = shared.limits.handshake_timeout;
+    let header = read_header(stream, shared.cluster, patience).await?;
+    if header.kind() != Kind::Life {
+        return Err(LinkFault::Unexpected(header.kind()));
+    }
+    match read_body(stream, &header, patience).await? {
+        Frame::Life { previous } => Ok(previous),
         _ => Err(LinkFault::Unexpected(header.kind())),
     }
 }

@@ -138,6 +138,8 @@ impl World {
             node: node_id(me),
             me: member(me),
             incarnation: 1,
+            previous: 0,
+            address_of: Box::new(|node| node.peer.clone()),
             shards: SHARDS,
             peers,
             tls: self.tls(me),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
+use clearspan_ledger::nodes::NodeDirectory;
 use clearspan_node::engine::Inlet;
 use clearspan_node::engine::peers::{PeerFrame, Peers};
 use clearspan_replica::MemberId;
@@ -94,4 +95,8 @@ impl Peers for Port {
             None => false,
         }
     }
+
+    fn set_nodes(&mut self, _: &NodeDirectory, _: &BTreeSet<MemberId>) {}
+
+    fn set_lives(&mut self, _: &BTreeMap<MemberId, u64>) {}
 }

@@ -5,5 +5,6 @@
 
 mod differ;
 mod hub;
+mod membership;
 mod nodes;
 mod promises;

@@ -1,15 +1,17 @@
 //! A cluster of real engines with real disks.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clearspan_ledger::directory::NetUnit;
 use clearspan_ledger::entry::{AdminCommand, Command};
 use clearspan_ledger::message::{Class, MessageKind, PaymentRecord, Settlement, Submission};
+use clearspan_ledger::nodes::{NodeDirectory, NodeRecord};
 use clearspan_ledger::{
     AmountMinor, Bic, BusinessDate, Currency, Outcome, PaymentId, ReasonSet, ShardId, Text,
 };
-use clearspan_node::engine::group::{Group, Member};
+use clearspan_node::engine::group::Seat;
 use clearspan_node::engine::{Engine, EngineOptions, Lane, ProposeError};
 use clearspan_node::founding;
 use clearspan_node::settings::{Account, Participant, Settings};
@@ -20,11 +22,21 @@ use crate::hub::Hub;
 
 pub(crate) const SHARDS: u16 = 4;
 
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    pub(crate) id: MemberId,
+    pub(crate) site: u16,
+    pub(crate) witness: bool,
+    pub(crate) node: NodeId,
+}
+
 pub(crate) struct Cluster {
     pub(crate) hub: Hub,
     pub(crate) members: Vec<Member>,
-    pub(crate) nodes: Vec<Option<Engine>>,
+    pub(crate) nodes: Vec<Option<Arc<Engine>>>,
     pub(crate) snapshot_after_bytes: u64,
+    founders: usize,
+    cluster: ClusterId,
     root: tempfile::TempDir,
 }
 
@@ -52,6 +64,7 @@ impl Cluster {
                     id,
                     site,
                     witness: false,
+                    node: NodeId::random().unwrap(),
                 });
             }
         }
@@ -61,6 +74,7 @@ impl Cluster {
                 id,
                 site: u16::try_from(sites.len()).unwrap(),
                 witness: true,
+                node: NodeId::random().unwrap(),
             });
         }
         let root = tempfile::tempdir().unwrap();
@@ -68,18 +82,59 @@ impl Cluster {
         let new = Self {
             hub: Hub::default(),
             nodes: members.iter().map(|_| None).collect(),
+            founders: members.len(),
             members,
+            cluster,
             snapshot_after_bytes: 64 << 20,
             root,
         };
         for at in 0..new.members.len() {
-            let identity = Identity {
-                cluster,
-                node: NodeId::random().unwrap(),
-            };
-            drop(DataDir::create(Layout::under(new.dir(at)), identity).unwrap());
+            new.create_data(at);
         }
         new
+    }
+
+    /// A fresh data directory.
+    pub(crate) fn create_data(&self, at: usize) {
+        let identity = Identity {
+            cluster: self.cluster,
+            node: self.members[at].node,
+        };
+        drop(DataDir::create(Layout::under(self.dir(at)), identity).unwrap());
+    }
+
+    /// A node as the directory has it.
+    pub(crate) fn record(&self, at: usize) -> NodeRecord {
+        let member = &self.members[at];
+        NodeRecord {
+            member: member.id.get(),
+            id: u128::from_be_bytes(member.node.to_bytes()),
+            name: format!("N{at}"),
+            site: format!("S{}", member.site),
+            witness: member.witness,
+            peer: format!("n{at}:1"),
+            client: format!("n{at}:2"),
+            ..NodeRecord::default()
+        }
+    }
+
+    /// A node of the next number with a fresh directory, not started.
+    pub(crate) fn join(&mut self, site: u16, witness: bool) -> usize {
+        let at = self.members.len();
+        self.members.push(Member {
+            id: MemberId::new(at as u64 + 1).unwrap(),
+            site,
+            witness,
+            node: NodeId::random().unwrap(),
+        });
+        self.nodes.push(None);
+        self.create_data(at);
+        at
+    }
+
+    /// What the cluster was founded with.
+    pub(crate) fn founding(&self) -> NodeDirectory {
+        NodeDirectory::founding((0..self.founders).map(|at| self.record(at)).collect())
     }
 
     pub(crate) fn dir(&self, at: usize) -> PathBuf {
@@ -87,9 +142,10 @@ impl Cluster {
     }
 
     pub(crate) fn start(&mut self, at: usize) {
-        let group = Group {
+        let seat = Seat {
             me: self.members[at].id,
-            members: self.members.clone(),
+            witness: self.members[at].witness,
+            founding: self.founding(),
         };
         let options = EngineOptions {
             snapshot_after_bytes: self.snapshot_after_bytes,
@@ -104,16 +160,16 @@ impl Cluster {
             },
             ..EngineOptions::usual()
         };
-        let (hub, me) = (self.hub.clone(), group.me);
+        let (hub, me) = (self.hub.clone(), seat.me);
         let engine = Engine::open_member(
             Layout::under(self.dir(at)),
             SHARDS,
             options,
-            group,
+            seat,
             |inlet| hub.connect(me, inlet),
         )
         .unwrap();
-        self.nodes[at] = Some(engine);
+        self.nodes[at] = Some(Arc::new(engine));
     }
 
     pub(crate) fn start_all(&mut self) {
@@ -130,6 +186,12 @@ impl Cluster {
 
     pub(crate) fn node(&self, at: usize) -> &Engine {
         self.nodes[at].as_ref().unwrap()
+    }
+
+    /// Pays through a node, whatever becomes of the cluster meanwhile; whether it was acknowledged.
+    pub(crate) fn door(&self, at: usize) -> impl Fn(&Payment) -> bool + Send + use<> {
+        let node = self.nodes[at].clone().unwrap();
+        move |payment| pay(&node, payment).is_ok()
     }
 
     /// Participants `0..count`, dealt over the shards, each with 1,000,000.00 EUR, and an open business day.
@@ -183,7 +245,7 @@ impl Cluster {
             .iter()
             .zip(&self.members)
             .filter(|(_, member)| !member.witness)
-            .filter_map(|(node, _)| node.as_ref())
+            .filter_map(|(node, _)| node.as_deref())
             .collect();
         eventually("all nodes agree", || {
             (0..SHARDS).map(ShardId::new).all(|shard| {
@@ -217,10 +279,13 @@ impl Cluster {
     }
 
     pub(crate) fn pay(&self, at: usize, payment: &Payment) -> Result<Outcome, ProposeError> {
-        let shard = ShardId::new(payment.from % SHARDS);
-        self.node(at)
-            .execute(shard, &Command::Submit(payment.message()), Lane::Urgent)
+        pay(self.node(at), payment)
     }
+}
+
+fn pay(node: &Engine, payment: &Payment) -> Result<Outcome, ProposeError> {
+    let shard = ShardId::new(payment.from % SHARDS);
+    node.execute(shard, &Command::Submit(payment.message()), Lane::Urgent)
 }
 
 /// An urgent payment between two of the test's participants.

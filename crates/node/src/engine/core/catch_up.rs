@@ -246,6 +246,8 @@ impl Core {
         shard.older_snapshot = mark.position.index;
         shard.newest_snapshot = mark.position.index;
         self.dirty = true;
+        self.look_for_nodes(at);
+        self.membership_changed(at);
     }
 
     fn end_fetch(&mut self, at: usize, delivered: bool) {

@@ -104,9 +104,18 @@ impl Core {
         if self.group.is_alone() || !shard.leads() {
             return;
         }
-        let data = self.group.members.iter().filter(|member| !member.witness);
-        let held = data
-            .map(|member| shard.replica.matched_index(member.id).unwrap_or(0))
+        // Who follows without a vote has promised nothing yet: it does not hold the witnesses' logs.
+        let membership = shard.replica.membership();
+        let voters = membership.voters.iter().chain(&membership.voters_outgoing);
+        let keeps_log_only = |member: MemberId| {
+            self.known
+                .directory
+                .get(member.get())
+                .is_some_and(|node| node.witness)
+        };
+        let held = voters
+            .filter(|&&member| !keeps_log_only(member))
+            .map(|&member| shard.replica.matched_index(member).unwrap_or(0))
             .min()
             .unwrap_or(0);
         if held <= shard.held_by_all {

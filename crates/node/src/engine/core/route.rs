@@ -362,6 +362,7 @@ impl Core {
                     .compared
                     .hear(from, index, digest);
             }
+            PeerFrame::Nodes { directory, lives } => self.learn_nodes(directory, lives),
             PeerFrame::SnapshotEnd { shard, delivered } if shard.index() < self.shards.len() => {
                 self.step(
                     shard.index(),

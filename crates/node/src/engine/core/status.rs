@@ -2,6 +2,7 @@
 
 use clearspan_replica::Sending;
 
+use super::super::reconcile::Wait;
 use super::*;
 
 /// How one shard stands on this node.
@@ -19,6 +20,10 @@ pub struct ShardStatus {
     pub peers: Vec<PeerProgress>,
     /// The snapshot that is being fetched.
     pub catching_up: Option<CatchUp>,
+    /// Who is in its group.
+    pub membership: Membership,
+    /// While this node leads: what the next change of the group waits for.
+    pub change: Option<Wait>,
 }
 
 /// How far another member is with a shard that this node leads.
@@ -119,6 +124,8 @@ impl Shard {
             snapshot_index: self.newest_snapshot,
             peers: peers.collect(),
             catching_up: self.fetch.as_ref().map(catch_up::Fetch::status),
+            membership: self.replica.membership().clone(),
+            change: self.following.wait.filter(|_| self.leads()),
         }
     }
 }

@@ -140,7 +140,9 @@ fn a_peer_that_goes_away_is_down_and_comes_back() {
             bound
         })
         .expect("the address is free once the node is gone");
-    let second = world.start(2, listener, &addresses, |options| options.incarnation = 2);
+    let second = world.start(2, listener, &addresses, |options| {
+        (options.previous, options.incarnation) = (1, 2);
+    });
     assert_eq!(first.expect_up(), member(2));
     assert!(first.links.send(member(2), held(3)));
     assert!(matches!(

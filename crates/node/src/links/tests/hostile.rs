@@ -60,6 +60,12 @@ impl Besieged {
         })
     }
 
+    /// A whole greeting: who it is, and that there was no life before.
+    fn greeting(&self, number: u64) -> Vec<u8> {
+        let life = self.bytes(&Frame::Life { previous: 0 });
+        [self.bytes(&self.hello(number)), life].concat()
+    }
+
     fn bytes(&self, frame: &Frame) -> Vec<u8> {
         let mut bytes = Vec::new();
         frame::encode(self.world.cluster.to_bytes(), frame, &mut bytes).unwrap();
@@ -89,7 +95,7 @@ impl Besieged {
 
     /// Node 3's greeting, then this.
     fn refusal_after_hello(&self, bytes: &[u8]) -> String {
-        self.refusal_of(&[&self.bytes(&self.hello(3)), bytes].concat())
+        self.refusal_of(&[&self.greeting(3)[..], bytes].concat())
     }
 }
 
@@ -151,7 +157,7 @@ fn certificates_that_are_not_a_nodes() {
     ] {
         let mut stream = node.connect(&LinkTls::load(&files).unwrap());
         let _ = stream
-            .write_all(&node.bytes(&node.hello(3)))
+            .write_all(&node.greeting(3))
             .and_then(|()| stream.flush());
         let _ = stream.read_to_end(&mut Vec::new());
         let why = node.ends[0].expect_refused();
@@ -173,7 +179,7 @@ fn certificates_that_are_not_a_nodes() {
     };
     let mut stream = node.connect(&LinkTls::load(&files).unwrap());
     let _ = stream
-        .write_all(&node.bytes(&node.hello(3)))
+        .write_all(&node.greeting(3))
         .and_then(|()| stream.flush());
     let _ = stream.read_to_end(&mut Vec::new());
     assert!(
@@ -195,7 +201,7 @@ fn no_certificate_or_another_protocol() {
         server: tls.server.clone(),
     });
     let _ = stream
-        .write_all(&node.bytes(&node.hello(3)))
+        .write_all(&node.greeting(3))
         .and_then(|()| stream.flush());
     let _ = stream.read_to_end(&mut Vec::new());
     assert!(node.ends[0].expect_refused().starts_with("TLS handshake"));
@@ -206,7 +212,7 @@ fn no_certificate_or_another_protocol() {
         server: tls.server,
     });
     let _ = stream
-        .write_all(&node.bytes(&node.hello(3)))
+        .write_all(&node.greeting(3))
         .and_then(|()| stream.flush());
     let _ = stream.read_to_end(&mut Vec::new());
     assert_eq!(
@@ -256,8 +262,12 @@ fn greetings_that_are_none() {
             "a frame: a frame's checksum does not fit its bytes",
         ),
         (
-            node.bytes(&member_of_another),
-            "the cluster's definition has no such node and member",
+            [
+                node.bytes(&member_of_another),
+                node.bytes(&Frame::Life { previous: 0 }),
+            ]
+            .concat(),
+            "the cluster has no such node and member",
         ),
         (ping, "a Ping frame where none is allowed"),
     ] {
@@ -315,7 +325,7 @@ fn truncated_frames_end_quietly() {
     });
     for len in [1, HEADER_BYTES - 1, HEADER_BYTES, whole.len() - 1] {
         let mut stream = node.connect(&node.world.tls(3));
-        stream.write_all(&node.bytes(&node.hello(3))).unwrap();
+        stream.write_all(&node.greeting(3)).unwrap();
         stream.write_all(&whole[..len]).unwrap();
         stream.conn.send_close_notify();
         stream.flush().unwrap();
@@ -329,13 +339,15 @@ fn truncated_frames_end_quietly() {
 #[test]
 fn an_older_life_is_refused_while_a_newer_one_stands() {
     let mut node = Besieged::new();
-    let greet = |incarnation| {
+    let greet = |previous, incarnation| {
         let Frame::Hello(mut hello) = node.hello(3) else {
             panic!("a greeting")
         };
         hello.incarnation = incarnation;
         let mut stream = node.connect(&node.world.tls(3));
         stream.write_all(&node.bytes(&Frame::Hello(hello))).unwrap();
+        let life = node.bytes(&Frame::Life { previous });
+        stream.write_all(&life).unwrap();
         stream.flush().unwrap();
         stream
     };
@@ -343,14 +355,18 @@ fn an_older_life_is_refused_while_a_newer_one_stands() {
         let mut answer = [0; HEADER_BYTES + 34];
         stream.read_exact(&mut answer).is_ok()
     };
-    let mut newer = greet(5);
+    let mut newer = greet(0, 5);
     assert!(welcomed(&mut newer));
-    assert!(!welcomed(&mut greet(4)));
-    assert_eq!(
-        node.ends[0].expect_refused(),
-        "an older life of a node that is connected"
-    );
-    let mut newest = greet(6);
+    // An older one, and a newer one of a directory that has forgotten the fifth.
+    for (previous, incarnation) in [(3, 4), (4, 7)] {
+        let mut stream = greet(previous, incarnation);
+        let mut answer = [0; HEADER_BYTES + 1];
+        stream.read_exact(&mut answer).unwrap();
+        assert_eq!(answer.last(), Some(&1), "rolled back");
+        drop(stream);
+        assert_eq!(node.ends[0].expect_refused(), "not admitted: RolledBack");
+    }
+    let mut newest = greet(5, 6);
     assert!(welcomed(&mut newest));
     // The newest takes the place of the one before.
     let _ = newer.read_to_end(&mut Vec::new());
