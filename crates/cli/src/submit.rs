@@ -18,7 +18,7 @@ use crate::remote::Remote;
 /// Hand messages in at a running cluster
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A file holds one message: ISO 20022 XML, or a compact package (docs/format/package.md). Files go in one by one, those of a
+A file holds one message: ISO 20022 XML, JSON, or a compact package (docs/format/package.md). Files go in one by one, those of a
 directory in the order of their paths; with --in-flight several at once, whose order only numbered messages keep. A message without an answer is sent again as it
 is, to the next node: it is never taken twice. Exit code 1 when one was refused or not stored, 3 when no node answered.
 
@@ -27,7 +27,7 @@ Example:
 pub(crate) struct Submit {
     #[command(flatten)]
     remote: Remote,
-    /// Messages: files, or directories with .xml and .package files
+    /// Messages: files, or directories with .xml, .json and .package files
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// Where the answers go, one file each under the message's name
@@ -127,7 +127,8 @@ fn gather(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
         .collect::<std::io::Result<_>>()?;
     paths.sort();
     for path in paths {
-        let is_message = |extension| extension == "xml" || extension == "package";
+        let is_message =
+            |extension| extension == "xml" || extension == "json" || extension == "package";
         if path.is_dir() || path.extension().is_some_and(is_message) {
             gather(&path, files)?;
         }

@@ -3,5 +3,6 @@
 #![forbid(unsafe_code)]
 
 pub mod fields;
+pub mod json;
 pub mod read;
 pub mod write;

@@ -8,6 +8,7 @@ pub mod access;
 mod admin;
 mod door;
 mod extract;
+mod items;
 mod messages;
 mod metrics;
 mod openapi;
@@ -39,7 +40,8 @@ use crate::links::Links;
 use access::{Access, Caller};
 
 pub use door::{Door, plain, tls};
-pub use messages::Answer;
+pub use items::ItemState;
+pub use messages::{Answer, Refusal};
 pub use openapi::document as openapi;
 pub use problem::{Code, Problem, ProblemDocument};
 pub use receipts::{Receipt, ReceiptDocument, Receipts};

@@ -153,11 +153,13 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// A message to hand in: a compact package, told by how it begins, or XML.
+    /// A message to hand in: a compact package, JSON or XML, told by how it begins.
     #[must_use]
     pub fn message(body: Bytes) -> Self {
         let content_type = if package::is_package(&body) {
             package::CONTENT_TYPE
+        } else if body.trim_ascii_start().starts_with(b"{") {
+            "application/json"
         } else {
             "application/xml"
         };

@@ -8,13 +8,13 @@ use clearspan_ledger::{
     Bic, Currency, CycleNumber, Finality, Ledger, ParticipantId, PaymentId, PaymentRef, ShardId,
 };
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::engine::Reading;
 use crate::summary::Money;
 
 /// A journal position with its shard, and its log time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Position {
     /// Shard.
     pub shard: u16,
@@ -25,7 +25,7 @@ pub struct Position {
 }
 
 impl Position {
-    fn of(shard: ShardId, at: Finality) -> Self {
+    pub(crate) fn of(shard: ShardId, at: Finality) -> Self {
         Self {
             shard: shard.get(),
             index: at.index.get(),

@@ -8,9 +8,11 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use clearspan_codec::package;
-use clearspan_iso20022::read::{Fault, Incoming, Submitted};
+use clearspan_iso20022::json::{self, FormFault, Message};
+use clearspan_iso20022::read::{Fault, Incoming, Note, Submitted};
+use clearspan_ledger::day::PaymentStatus;
 use clearspan_ledger::message::Submission;
-use clearspan_ledger::{Bic, Outcome, ParticipantId, Reply, ShardId};
+use clearspan_ledger::{Bic, Ledger, MessageNo, Outcome, ParticipantId, Reason, Reply, ShardId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
@@ -36,12 +38,81 @@ pub struct Answer {
     pub accepted: Option<u32>,
     /// Payments refused.
     pub refused: Option<u32>,
-    /// Why nothing was stored.
+    /// Why the message was refused as a whole, or nothing of it was stored.
     pub code: Option<String>,
     /// For people.
     pub detail: Option<String>,
+    /// What `code` is about: a place in the message that was sent, as JSON or XML names it.
+    #[serde(default)]
+    pub place: Option<String>,
+    /// The payments that were refused when the message was taken in, in the order of the message.
+    #[serde(default)]
+    pub refusals: Vec<Refusal>,
     /// The answer's documents.
     pub documents: Vec<ReceiptDocument>,
+}
+
+/// A payment that was refused when its message was taken in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Refusal {
+    /// Its place in the message, from 1.
+    pub position: u32,
+    /// UETR, or the key of its transaction identifier.
+    pub id: String,
+    /// ISO 20022 code.
+    pub code: String,
+    /// What it means.
+    pub reason: String,
+    /// What it is about: a place in the message that was sent, where the fault is in the message itself.
+    pub place: Option<String>,
+    /// What is wrong there.
+    pub detail: Option<String>,
+}
+
+/// A fault that reading found, with its place as the sender knows it.
+pub(super) struct Mark {
+    /// The payment, from 0; `None` for the message as a whole.
+    payment: Option<u32>,
+    reason: Reason,
+    place: String,
+    detail: String,
+}
+
+impl Mark {
+    fn of(note: Note, json: Option<&Message>) -> Self {
+        Self {
+            payment: note.payment,
+            reason: note.reason,
+            place: match json {
+                Some(message) => json::place(message, &note.path),
+                None => note.path,
+            },
+            detail: note.detail.into_owned(),
+        }
+    }
+}
+
+/// The payments of a message that were refused when it was taken in, with the places that reading found.
+pub(super) fn refusals(ledger: &Ledger, message: MessageNo, marks: &[Mark]) -> Vec<Refusal> {
+    let refused = ledger
+        .payments_of(message)
+        .filter(|view| view.status == PaymentStatus::Refused);
+    refused
+        .filter_map(|view| {
+            let reason = view.reason?;
+            let mark = marks.iter().find(|mark| {
+                mark.reason == reason && mark.payment.is_none_or(|payment| payment == view.position)
+            });
+            Some(Refusal {
+                position: view.position + 1,
+                id: view.id.to_string(),
+                code: reason.code().to_owned(),
+                reason: reason.text().to_owned(),
+                place: mark.map(|mark| mark.place.clone()),
+                detail: mark.map(|mark| mark.detail.clone()),
+            })
+        })
+        .collect()
 }
 
 impl Answer {
@@ -54,6 +125,8 @@ impl Answer {
             refused: None,
             code: None,
             detail: None,
+            place: None,
+            refusals: Vec::new(),
             documents: Vec::new(),
         }
     }
@@ -65,6 +138,18 @@ impl Answer {
             .collect::<Result<_, _>>()?;
         Ok(self)
     }
+
+    /// Says what the ledger refused of a message that is in its state here.
+    fn with_refusals(mut self, ledger: &Ledger, message: MessageNo, marks: &[Mark]) -> Self {
+        if let Some(reason) = ledger.message(message).and_then(|record| record.refused) {
+            let mark = marks.iter().find(|mark| mark.reason == reason);
+            self.code = Some(reason.code().to_owned());
+            self.detail = Some(mark.map_or(reason.text(), |mark| &mark.detail).to_owned());
+            self.place = mark.map(|mark| mark.place.clone());
+        }
+        self.refusals = refusals(ledger, message, marks);
+        self
+    }
 }
 
 /// `Prefer: return=minimal` leaves the answer's documents out; its number is there to read them by (RFC 7240).
@@ -75,7 +160,40 @@ const MINIMAL: &str = "return=minimal";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Xml,
+    Json,
     Package,
+}
+
+/// What the body is said to be; XML when nothing is said.
+fn form_of(headers: &HeaderMap) -> Result<Form, Problem> {
+    let Some(kind) = headers.get(header::CONTENT_TYPE) else {
+        return Ok(Form::Xml);
+    };
+    let kind = kind.to_str().unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    match kind.to_ascii_lowercase().as_str() {
+        "application/xml" | "text/xml" => Ok(Form::Xml),
+        "application/json" => Ok(Form::Json),
+        package::CONTENT_TYPE => Ok(Form::Package),
+        _ => Err(Problem::new(
+            Code::MediaType,
+            format!(
+                "a message comes as application/xml, application/json or {}, not as {kind:?}",
+                package::CONTENT_TYPE
+            ),
+        )),
+    }
+}
+
+/// JSON that is no message: as XML that is not of its structure.
+fn of_no_form(fault: FormFault) -> Taken {
+    let answer = Answer {
+        code: Some(Reason::Syntax.code().to_owned()),
+        detail: Some(fault.detail),
+        place: Some(fault.place),
+        ..Answer::of("unreadable")
+    };
+    Taken::Answered(StatusCode::UNPROCESSABLE_ENTITY, answer)
 }
 
 pub(super) async fn submit(
@@ -89,13 +207,11 @@ pub(super) async fn submit(
         let mut values = headers.get_all(name).iter();
         values.any(|value| value.to_str().is_ok_and(|value| value.contains(what)))
     };
-    let wants_json = says("accept", "application/json");
+    let form = form_of(&headers)?;
+    // Who says nothing is answered in the form that was sent.
+    let wants_json = says("accept", "application/json")
+        || (form == Form::Json && !says("accept", "application/xml"));
     let minimal = says(PREFER, MINIMAL);
-    let form = if says("content-type", package::CONTENT_TYPE) {
-        Form::Package
-    } else {
-        Form::Xml
-    };
     let waiting = match api
         .blocking(move |api| take(api, sender, form, body))
         .await?
@@ -115,10 +231,17 @@ pub(super) async fn submit(
         return Ok(response);
     }
     let (head, participant, home) = (waiting.head, waiting.participant, waiting.home);
+    let marks = waiting.marks;
     let answer = api
         .blocking(move |api| {
             let documents = documents_of(api, &outcome.reply, &head, participant, home)?;
-            answer.with(documents)
+            let answer = answer.with(documents)?;
+            Ok(match outcome.reply {
+                Reply::Taken { message, .. } | Reply::Repeat { message, .. } => api
+                    .engine
+                    .with_ledger(home, |ledger| answer.with_refusals(ledger, message, &marks)),
+                _ => answer,
+            })
         })
         .await?;
     Ok(respond(status, answer, wants_json))
@@ -161,6 +284,8 @@ enum Taken {
 struct Waiting {
     /// The message without its payments, for an answer.
     head: Submission,
+    /// What reading found.
+    marks: Vec<Mark>,
     participant: ParticipantId,
     home: ShardId,
     outcome: oneshot::Receiver<Result<Outcome, ProposeError>>,
@@ -178,8 +303,18 @@ fn take(api: &Api, sender: Bic, form: Form, body: Bytes) -> Result<Taken, Proble
         ));
     };
     let gateway = Gateway::new(&api.engine, amount_max);
+    let mut json = None;
     let read = match form {
         Form::Xml => gateway.read(&body, Some(sender)),
+        Form::Json => {
+            let message = match Message::parse(&body) {
+                Ok(message) => message,
+                Err(fault) => return Ok(of_no_form(fault)),
+            };
+            let xml = json::to_xml(&message, sender, api.engine.now());
+            json = Some(message);
+            gateway.read(&xml, Some(sender))
+        }
         Form::Package => gateway.read_package(body, sender).map(|submission| {
             Incoming::Submission(Submitted {
                 submission,
@@ -190,10 +325,12 @@ fn take(api: &Api, sender: Bic, form: Form, body: Bytes) -> Result<Taken, Proble
     };
     let documents = match read {
         Err(fault) => {
-            let (status, answer) = unreadable(api, sender, &fault)?;
+            let (status, answer) = unreadable(api, sender, json.as_ref(), &fault)?;
             return Ok(Taken::Answered(status, answer));
         }
-        Ok(Incoming::Submission(Submitted { submission, .. })) => {
+        Ok(Incoming::Submission(Submitted {
+            submission, notes, ..
+        })) => {
             must_be_sender(submission.sender, sender)?;
             let head = head_of(&submission);
             let (told, outcome) = oneshot::channel();
@@ -202,8 +339,10 @@ fn take(api: &Api, sender: Bic, form: Form, body: Bytes) -> Result<Taken, Proble
                 let _ = told.send(result);
             });
             gateway.submit_with(submission, reply)?;
+            let mark = |note| Mark::of(note, json.as_ref());
             return Ok(Taken::Proposed(Waiting {
                 head,
+                marks: notes.into_iter().map(mark).collect(),
                 participant,
                 home,
                 outcome,
@@ -236,7 +375,12 @@ fn must_be_sender(named: Bic, proved: Bic) -> Result<(), Problem> {
     }
 }
 
-fn unreadable(api: &Api, sender: Bic, fault: &Fault) -> Result<(StatusCode, Answer), Problem> {
+fn unreadable(
+    api: &Api,
+    sender: Bic,
+    json: Option<&Message>,
+    fault: &Fault,
+) -> Result<(StatusCode, Answer), Problem> {
     if fault.sender.is_some_and(|named| named != sender) {
         return Err(Problem::forbidden(format!(
             "the message names another sender than the certificate, {sender}"
@@ -248,7 +392,14 @@ fn unreadable(api: &Api, sender: Bic, fault: &Fault) -> Result<(StatusCode, Answ
         .refusal(fault, Some(sender), api.engine.now());
     let answer = Answer {
         code: Some(fault.reason.code().to_owned()),
-        detail: Some(fault.to_string()),
+        detail: Some(match json {
+            None => fault.to_string(),
+            Some(_) => fault.detail.clone().into_owned(),
+        }),
+        place: Some(match json {
+            None => fault.path.clone(),
+            Some(message) => json::place(message, &fault.path),
+        }),
         ..Answer::of("unreadable").with(document)?
     };
     Ok((StatusCode::UNPROCESSABLE_ENTITY, answer))

@@ -49,6 +49,7 @@ codes! {
     Contradiction CONFLICT "CONTRADICTION" "The settings contradict what was taken up before. Nothing was done; the detail says what differs.";
     RetentionEnded GONE "RETENTION_ENDED" "Output is no longer kept from that number on; the detail names the first that is.";
     TooLarge PAYLOAD_TOO_LARGE "TOO_LARGE" "The body, or what would be stored of it, is above the limit. Send several smaller messages.";
+    MediaType UNSUPPORTED_MEDIA_TYPE "MEDIA_TYPE" "A message comes as application/xml or application/json; the Content-Type says something else. Nothing was done.";
     Settings UNPROCESSABLE_ENTITY "SETTINGS" "The participants' settings cannot be used; the detail names the line. Nothing was done.";
     Refused UNPROCESSABLE_ENTITY "REFUSED" "The ledger refused the act: it does not fit the day's or the cycle's state. Nothing was done.";
     Internal INTERNAL_SERVER_ERROR "INTERNAL" "A fault of the node. Report it; the same request may be sent to another node.";

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::access::Caller;
 use super::extract::{Json, Query};
+use super::items::{ItemState, read_item};
 use super::{Api, Code, Problem, must_name, subject};
 use crate::documents::{Document, DocumentError};
 use crate::engine::Lane;
@@ -22,6 +23,8 @@ const DEFAULT_MAX_NUMBERS: u64 = 100;
 const MAX_NUMBERS: u64 = 1000;
 /// No further number is begun above this many bytes of documents.
 const ANSWER_TARGET_BYTES: usize = 16 << 20;
+/// What an item as JSON counts for in an answer.
+const ITEM_BYTES: usize = 1 << 10;
 /// The longest wait for the first number.
 const WAIT_MAX_MS: u64 = 60_000;
 /// How often a waiting request looks whether something came.
@@ -40,9 +43,22 @@ pub(super) struct Range {
     /// How long to wait for the first number, in milliseconds, 60,000 at most.
     #[serde(default)]
     wait_ms: u64,
+    /// `xml`: documents. `json`: what each number says, as an object. `both`. Documents when left out.
+    #[serde(default)]
+    format: Format,
     /// What this node holds, without asking whether there is more.
     #[serde(default)]
     stale: bool,
+}
+
+/// In which form output is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Format {
+    #[default]
+    Xml,
+    Json,
+    Both,
 }
 
 /// Output numbers with their documents.
@@ -67,7 +83,10 @@ pub struct Receipts {
 pub struct Receipt {
     /// The number.
     pub number: u64,
-    /// Its documents: receipt or notice first, forwarded payments after it.
+    /// What it says; with `format=json` or `both`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<ItemState>,
+    /// Its documents: receipt or notice first, forwarded payments after it. None with `format=json`.
     pub documents: Vec<ReceiptDocument>,
 }
 
@@ -180,7 +199,18 @@ fn gather(
         if bytes >= ANSWER_TARGET_BYTES {
             break;
         }
-        let documents = form(api, participant, number, range.stale)?;
+        let documents = if range.format == Format::Json {
+            Vec::new()
+        } else {
+            form(api, participant, number, range.stale)?
+        };
+        let item = if range.format == Format::Xml {
+            None
+        } else {
+            // An item is small; documents of the largest would be a hundred times as much.
+            bytes += ITEM_BYTES;
+            Some(read_item(api, participant, home, number, range.stale)?)
+        };
         bytes += documents
             .iter()
             .map(|document| document.bytes.len())
@@ -188,6 +218,7 @@ fn gather(
         let documents: Result<Vec<_>, _> = documents.into_iter().map(ReceiptDocument::of).collect();
         receipts.push(Receipt {
             number,
+            item,
             documents: documents?,
         });
     }

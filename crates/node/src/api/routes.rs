@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::http::Method;
 use axum::routing::{MethodRouter, get, post};
+use clearspan_iso20022::json::Message;
 
 use super::access::Operation;
 use super::messages::Answer;
@@ -64,11 +65,14 @@ pub static ROUTES: &[Route] = &[
         doc: Doc {
             id: "submitMessage",
             summary: "Hand in one message",
-            description: "Any node takes any participant's message. The answer leaves once the message is durable and applied. Without an answer send the same bytes again, here or to another node: the stored answer comes, and nothing is taken twice. With `Accept: application/json` the answer is a JSON document that holds the XML answers; otherwise one XML document, with the rest in headers `clearspan-status`, `clearspan-message` and `clearspan-answer`. With `Prefer: return=minimal` it is JSON without documents. A compact package (docs/format/package.md) with `Content-Type: application/vnd.clearspan.package` is taken with the same checks and answers as XML.",
-            body: &[Content::text(
-                "application/xml",
-                include_str!("openapi/payment.xml"),
-            )],
+            description: "Any node takes any participant's message. The answer leaves once the message is durable and applied. Without an answer send the same bytes again, here or to another node: the stored answer comes, and nothing is taken twice. With `Accept: application/json` the answer is a JSON document that holds the XML answers; otherwise one XML document, with the rest in headers `clearspan-status`, `clearspan-message` and `clearspan-answer`. A message in JSON stands for an ISO 20022 message: the same checks, codes and duplicates; it is answered in JSON unless `Accept` asks for `application/xml`. With `Prefer: return=minimal` it is JSON without documents. A compact package (docs/format/package.md) with `Content-Type: application/vnd.clearspan.package` is taken with the same checks and answers as XML.",
+            body: &[
+                Content::text("application/xml", include_str!("openapi/payment.xml")),
+                Content::parsed::<Message>(
+                    "application/json",
+                    include_str!("../../../../examples/json/payment.json"),
+                ),
+            ],
             answers: &[
                 (
                     200,
@@ -101,7 +105,15 @@ pub static ROUTES: &[Route] = &[
                     )],
                 ),
             ],
-            codes: &[CHANGES, &[Code::NotFound, Code::NotFounded, Code::Busy]],
+            codes: &[
+                CHANGES,
+                &[
+                    Code::MediaType,
+                    Code::NotFound,
+                    Code::NotFounded,
+                    Code::Busy,
+                ],
+            ],
             ..Doc::EMPTY
         },
     },

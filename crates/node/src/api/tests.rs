@@ -189,3 +189,113 @@ async fn a_participant_reads_its_own_only() {
         StatusCode::NOT_FOUND
     );
 }
+
+async fn send(
+    api: &Arc<Api>,
+    role: Role,
+    method: Method,
+    path: &str,
+    kind: &str,
+    body: &str,
+) -> (StatusCode, serde_json::Value) {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("content-type", kind)
+        .header("accept", "application/json")
+        .body(Body::from(body.to_owned()))
+        .unwrap();
+    let app = router(api).layer(Extension(name_of(role)));
+    let response = app.oneshot(request).await.unwrap();
+    let status = response.status();
+    let body = axum::body::to_bytes(response.into_body(), 1 << 20)
+        .await
+        .unwrap();
+    (status, serde_json::from_slice(&body).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_in_json_is_decided_as_its_xml_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let api = api(dir.path());
+    let json = "application/json";
+    let settings = include_str!("openapi/participants.toml");
+    let act = async |path: &str, body: &str| {
+        let done = send(&api, Role::Operator, Method::POST, path, json, body).await;
+        assert_eq!(done.0, StatusCode::OK, "{done:?}");
+    };
+    act("/v1/admin/participants", settings).await;
+    act("/v1/admin/day/open", r#"{ "date": "2026-11-30" }"#).await;
+    let whole = super::openapi();
+    let submit = async |kind: &str, body: &str| {
+        let done = send(
+            &api,
+            Role::Participant,
+            Method::POST,
+            "/v1/messages",
+            kind,
+            body,
+        )
+        .await;
+        let answers = &whole["paths"]["/v1/messages"]["post"]["responses"];
+        if done.1.get("type").is_none() {
+            let schema = &answers[done.0.as_str()]["content"][json]["schema"];
+            check(&whole, schema, &done.1, "answer").unwrap();
+        }
+        done
+    };
+
+    let payment = include_str!("../../../../examples/json/payment.json");
+    let (status, answer) = submit(json, payment).await;
+    assert_eq!(
+        (status, &answer["status"]),
+        (StatusCode::OK, &"taken".into()),
+        "{answer}"
+    );
+    assert_eq!(answer["accepted"], 1, "{answer}");
+    let (_, again) = submit(json, payment).await;
+    assert_eq!(again["status"], "repeat");
+    assert_eq!(again["answer_no"], answer["answer_no"]);
+
+    // A bad payment in a package, and an unreadable form: code and place.
+    let bad = payment
+        .replace("ALFA-2", "ALFA-3")
+        .replace("980.50", "980.505");
+    let (status, answer) = submit(json, &bad).await;
+    assert_eq!(
+        (status, &answer["refused"]),
+        (StatusCode::OK, &1.into()),
+        "{answer}"
+    );
+    let refusal = &answer["refusals"][0];
+    assert_eq!(refusal["code"], "CH20", "{answer}");
+    assert_eq!(refusal["place"], "transfer.payments[0].amount", "{answer}");
+    let (status, answer) = submit(json, &payment.replace("\"receiver\"", "\"reciever\"")).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(answer["code"], "FF01", "{answer}");
+    assert_eq!(answer["place"], "transfer.payments[0].reciever", "{answer}");
+    let (status, answer) = submit("text/csv", payment).await;
+    assert_eq!(status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    assert_eq!(answer["code"], "MEDIA_TYPE");
+
+    // The output as items: taken in, settled, refused.
+    let path = "/v1/receipts?format=json&from=1";
+    let (status, page) = send(&api, Role::Participant, Method::GET, path, json, "").await;
+    assert_eq!(status, StatusCode::OK, "{page}");
+    let schema =
+        &whole["paths"]["/v1/receipts"]["get"]["responses"]["200"]["content"][json]["schema"];
+    check(&whole, schema, &page, "receipts").unwrap();
+    let items = page["receipts"].as_array().unwrap();
+    let settled = items
+        .iter()
+        .find(|receipt| receipt["item"]["kind"] == "gross")
+        .unwrap();
+    assert_eq!(settled["item"]["event"], "settled", "{page}");
+    assert_eq!(settled["item"]["amount"]["value"], "980.50", "{page}");
+    assert_eq!(settled["documents"], serde_json::json!([]));
+    let refused = items
+        .iter()
+        .find(|receipt| receipt["item"]["refused"] == 1)
+        .unwrap();
+    assert_eq!(refused["item"]["refusals"][0]["code"], "CH20", "{page}");
+}
