@@ -11,20 +11,19 @@ impl Bic {
     /// digits, upper case. `None` for anything else.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
-        if text.len() != 8 && text.len() != 11 {
-            return None;
-        }
         let mut code = *b"XXXXXXXXXXX";
-        for (index, (&byte, slot)) in text.iter().zip(code.iter_mut()).enumerate() {
-            let fits = if (4..6).contains(&index) {
-                byte.is_ascii_uppercase()
-            } else {
-                byte.is_ascii_uppercase() || byte.is_ascii_digit()
-            };
-            if !fits {
-                return None;
-            }
-            *slot = byte;
+        match text.len() {
+            8 | 11 => code.get_mut(..text.len())?.copy_from_slice(text),
+            _ => return None,
+        }
+        // No branch for a byte: every payment's receiver is read at the gateway and on every replica.
+        let mut fits = true;
+        for (index, &byte) in code.iter().enumerate() {
+            let digit = byte.is_ascii_digit() & !matches!(index, 4 | 5);
+            fits &= byte.is_ascii_uppercase() | digit;
+        }
+        if !fits {
+            return None;
         }
         Some(Self(code))
     }
