@@ -19,6 +19,8 @@ use clearspan_storage::{ClusterId, DataDir, Identity, Layout, LogOptions, NodeId
 use crate::hub::Hub;
 
 pub(crate) const SHARDS: u16 = 4;
+/// A small state is sent in many pieces.
+const PIECE_BYTES: usize = 512;
 
 pub(crate) struct Cluster {
     pub(crate) hub: Hub,
@@ -102,6 +104,7 @@ impl Cluster {
                 reserve_bytes: 1 << 20,
                 ..PackageOptions::default()
             },
+            piece_bytes: PIECE_BYTES,
             ..EngineOptions::usual()
         };
         let (hub, me) = (self.hub.clone(), group.me);
