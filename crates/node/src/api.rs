@@ -35,7 +35,7 @@ use serde::Deserialize;
 use crate::cluster::definition::{Definition, Node, NodeKind};
 use crate::cluster::pki::ClientName;
 use crate::documents::{self, Cache, Documents};
-use crate::engine::{Engine, ProposeError, Reading};
+use crate::engine::{Engine, ReadError, Reading};
 use crate::links::Links;
 use access::{Access, Caller};
 
@@ -219,7 +219,7 @@ impl Api {
         self.must_hold_state()?;
         for shard in shards {
             if self.engine.disputed(shard).is_some() {
-                return Err(ProposeError::Diverged.into());
+                return Err(ReadError::Diverged.into());
             }
             if !stale {
                 self.engine.catch_up(shard)?;

@@ -57,12 +57,22 @@ pub struct EngineOptions {
     /// How long a leader may be silent before another is elected, in nanoseconds; the same on all nodes. Ten round trips at
     /// least, and ten times the slowest fsync.
     pub election_ns: u64,
+    /// Snapshots and packages leave for nodes that catch up no faster than this, all together; 0 is no limit. They share
+    /// the lines between sites with what is being settled.
+    pub catch_up_bytes_per_s: u64,
+    /// They leave in pieces of this many bytes.
+    pub piece_bytes: usize,
 }
 
 /// A second: ten round trips of 100 ms, and ten times the slowest fsync that was seen on a shared disk.
 pub const ELECTION_NS: u64 = 1_000_000_000;
 /// Beats of the replicas' clock in that time; there is a heartbeat every second one.
 pub(crate) const ELECTION_TICKS: usize = 20;
+
+/// 64 MiB/s: half of a line of 1 Gbit/s is left.
+pub const CATCH_UP_BYTES_PER_S: u64 = 64 << 20;
+/// Small enough that what is being settled never waits long behind one, large enough to cost nothing.
+const PIECE_BYTES: usize = 1 << 20;
 
 impl EngineOptions {
     /// The usual settings: a snapshot per 256 MiB of log, so that a restart replays a few seconds' work at most.
@@ -71,6 +81,8 @@ impl EngineOptions {
         Self {
             snapshot_after_bytes: 256 << 20,
             election_ns: ELECTION_NS,
+            catch_up_bytes_per_s: CATCH_UP_BYTES_PER_S,
+            piece_bytes: PIECE_BYTES,
             ..Self::default()
         }
     }
@@ -215,6 +227,39 @@ pub enum ProposeError {
     Diverged,
     /// The node is stopping; whether it was stored is unknown: send it again, it will not be taken twice.
     #[error("the node is stopping: send it again later, it will not be taken twice")]
+    Stopped,
+}
+
+/// Why a read cannot be known to be up to date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// No leader confirmed in time that it still leads.
+    #[error(
+        "no quorum: no leader of the shard has confirmed in {} s how far a read must have come; ask again, or another node",
+        READ_WAIT.as_secs()
+    )]
+    NoQuorum,
+    /// This node is too far behind.
+    #[error(
+        "this node has applied shard {shard} up to entry {applied}, the read needs {needed}, and {} s were not enough: it \
+         is catching up; ask another node, or again later",
+        APPLIED_WAIT.as_secs()
+    )]
+    Behind {
+        /// The shard.
+        shard: ShardId,
+        /// What is applied here.
+        applied: u64,
+        /// What must be.
+        needed: u64,
+    },
+    /// The shard's replicas differ, and no majority says which is right.
+    #[error(
+        "replicas of the shard differ and no majority says which is right: it is not served until an operator has decided"
+    )]
+    Diverged,
+    /// The node is stopping.
+    #[error("the node is stopping: ask another node")]
     Stopped,
 }
 
@@ -440,18 +485,50 @@ impl Engine {
     /// is read afterwards is linearizable.
     ///
     /// # Errors
-    /// When there is no quorum to confirm it.
-    pub fn catch_up(&self, shard: ShardId) -> Result<(), ProposeError> {
+    /// [`ReadError`], in bounded time: when there is no quorum to confirm it, or this node is too far behind.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a reader waits in real time, whatever the log's clock says"
+    )]
+    pub fn catch_up(&self, shard: ShardId) -> Result<(), ReadError> {
         if self.shared.is_disputed(shard) {
-            return Err(ProposeError::Diverged);
+            return Err(ReadError::Diverged);
         }
-        let (reply, index) = bounded(1);
-        self.events
-            .send(core::CoreEvent::ReadIndex(shard, reply))
-            .map_err(|_| ProposeError::Stopped)?;
-        let index = index.recv().unwrap_or(Err(ProposeError::Stopped))?;
+        let deadline = std::time::Instant::now() + READ_WAIT;
+        let needed = loop {
+            let left = deadline.saturating_duration_since(std::time::Instant::now());
+            let (reply, index) = bounded(1);
+            self.events
+                .send(core::CoreEvent::ReadIndex(shard, reply))
+                .map_err(|_| ReadError::Stopped)?;
+            match index.recv_timeout(left) {
+                Ok(Ok(index)) => break index,
+                Ok(Err(ProposeError::Diverged)) => return Err(ReadError::Diverged),
+                Ok(Err(ProposeError::Stopped))
+                | Err(crossbeam_channel::RecvTimeoutError::Disconnected) => {
+                    return Err(ReadError::Stopped);
+                }
+                // A leader is being elected, or has not yet settled.
+                Ok(Err(_)) if left > READ_AGAIN => std::thread::sleep(READ_AGAIN),
+                Ok(Err(_)) | Err(crossbeam_channel::RecvTimeoutError::Timeout) => {
+                    return Err(ReadError::NoQuorum);
+                }
+            }
+        };
+        let deadline = std::time::Instant::now() + APPLIED_WAIT;
         let mut wait = APPLIED_WAIT_MIN;
-        while self.with_ledger(shard, |ledger| ledger.position().0.get()) < index {
+        loop {
+            let applied = self.with_ledger(shard, |ledger| ledger.position().0.get());
+            if applied >= needed {
+                break;
+            }
+            if std::time::Instant::now() >= deadline {
+                return Err(ReadError::Behind {
+                    shard,
+                    applied,
+                    needed,
+                });
+            }
             std::thread::sleep(wait);
             wait = (wait * 2).min(APPLIED_WAIT_MAX);
         }
@@ -632,6 +709,12 @@ fn is_repeatable(command: &Command) -> bool {
     !matches!(command, Command::Cycle(_))
 }
 
+/// How long a read looks for a leader that confirms it.
+const READ_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
+/// Between two such looks.
+const READ_AGAIN: std::time::Duration = std::time::Duration::from_millis(20);
+/// How long a read waits for this node to apply what the leader said.
+const APPLIED_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
 /// How long to wait for an entry to be applied before looking again.
 const APPLIED_WAIT_MIN: std::time::Duration = std::time::Duration::from_micros(50);
 const APPLIED_WAIT_MAX: std::time::Duration = std::time::Duration::from_millis(5);

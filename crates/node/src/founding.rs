@@ -11,7 +11,7 @@ use clearspan_ledger::money::format_minor;
 use clearspan_ledger::stream::ItemBody;
 use clearspan_ledger::{AdminRefusal, AmountMinor, Bic, Currency, Reply, ShardId, Text};
 
-use crate::engine::{Engine, Lane, Pending, ProposeError};
+use crate::engine::{Engine, Lane, Pending, ProposeError, ReadError};
 use crate::settings::{Account, Participant, Settings};
 
 /// Why settings cannot be put into force.
@@ -20,6 +20,9 @@ pub enum FoundingError {
     /// A proposal had no outcome.
     #[error("propose to the ledger")]
     Propose(#[from] ProposeError),
+    /// It cannot be known how things stand.
+    #[error("read what was founded before")]
+    Read(#[from] ReadError),
     /// The ledger refused.
     #[error("{what}: the ledger refused ({refusal:?})")]
     Refused {

@@ -305,6 +305,7 @@ fn open(
         packages: config.packages.clone(),
         snapshot_after_bytes: config.snapshot_after_bytes,
         election_ns: config.election_ns,
+        catch_up_bytes_per_s: config.catch_up_bytes_per_s,
         ..EngineOptions::usual()
     };
     let link_options = LinkOptions {

@@ -3,6 +3,8 @@
 //! A file appears under its name only when it is whole and durable. What is found is listed with what is wrong with it;
 //! whether an older one will do depends on how far back the log reaches, which the caller knows.
 
+mod incoming;
+
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};

@@ -154,6 +154,7 @@ fn found(api: &Api, body: &[u8]) -> Answer<TakenUp> {
     }
     founding::propose(&api.engine, &settings).map_err(|error| match error {
         FoundingError::Propose(error) => Problem::from(error),
+        FoundingError::Read(error) => error.into(),
         FoundingError::Refused { .. } | FoundingError::Contradiction(_) => {
             Problem::new(Code::Contradiction, error.to_string())
         }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::documents::DocumentError;
-use crate::engine::ProposeError;
+use crate::engine::{ProposeError, ReadError};
 
 macro_rules! codes {
     ($( $name:ident $status:ident $text:literal $meaning:literal; )+) => {
@@ -167,6 +167,18 @@ impl From<ProposeError> for Problem {
             ProposeError::TooLarge { .. } => Self::new(Code::TooLarge, detail),
             ProposeError::NoShard(_) => Self::internal(detail),
         }
+    }
+}
+
+impl From<ReadError> for Problem {
+    fn from(error: ReadError) -> Self {
+        let code = match error {
+            ReadError::NoQuorum => Code::NoQuorum,
+            ReadError::Behind { .. } => Code::Behind,
+            ReadError::Diverged => Code::Diverged,
+            ReadError::Stopped => Code::Stopping,
+        };
+        Self::new(code, error.to_string())
     }
 }
 

@@ -13,7 +13,7 @@ use super::definition::{
 };
 use super::pki::TlsFiles;
 use super::{ConfigError, line_of};
-use crate::engine::ELECTION_NS;
+use crate::engine::{CATCH_UP_BYTES_PER_S, ELECTION_NS};
 use crate::links::{LinkLimits, PeerAddress};
 
 const MIB: u64 = 1 << 20;
@@ -45,6 +45,8 @@ pub struct NodeConfig {
     pub snapshot_after_bytes: u64,
     /// How long a leader may be silent before another is elected, in nanoseconds.
     pub election_ns: u64,
+    /// How fast snapshots and packages leave for nodes that catch up; 0 is no limit.
+    pub catch_up_bytes_per_s: u64,
     /// Its connections to other nodes.
     pub links: LinkLimits,
     /// The other founders and where it dials them.
@@ -132,6 +134,7 @@ struct FilePackages {
 struct FileLimits {
     snapshot_after_mib: Option<Spanned<u64>>,
     election_ms: Option<Spanned<u64>>,
+    catch_up_mib_per_s: Option<Spanned<u64>>,
     bulk_queue_mib: Option<Spanned<u64>>,
     urgent_queue_mib: Option<Spanned<u64>>,
     inbound_mib: Option<Spanned<u64>>,
@@ -262,6 +265,13 @@ impl NodeConfig {
                 file.limits.snapshot_after_mib.as_ref(),
                 SNAPSHOT_AFTER_MIB * MIB,
                 1,
+                SIZE_MAX_MIB,
+            )?,
+            catch_up_bytes_per_s: size(
+                "catch_up_mib_per_s",
+                file.limits.catch_up_mib_per_s.as_ref(),
+                CATCH_UP_BYTES_PER_S,
+                0,
                 SIZE_MAX_MIB,
             )?,
             election_ns: election_ns(file.limits.election_ms.as_ref())?,

@@ -287,7 +287,7 @@ fn a_nodes_settings_are_read_and_checked() {
     assert_eq!(usual.http_listen, None);
     assert_eq!(usual.election_ns, 1_000_000_000);
     let changed = read(&node_text(
-        "[log]\nsegment_mib = 8\n[limits]\nbulk_queue_mib = 128\nsocket_buffer_mib = 32\nelection_ms = 1500\n\
+        "[log]\nsegment_mib = 8\n[limits]\nbulk_queue_mib = 128\nsocket_buffer_mib = 32\nelection_ms = 1500\ncatch_up_mib_per_s = 16\n\
          [listen]\npeer = \"127.0.0.1:9\"\n[peer_address]\nA2 = \"127.0.0.1:8\"\n",
     ))
     .unwrap();
@@ -295,6 +295,7 @@ fn a_nodes_settings_are_read_and_checked() {
     assert_eq!(changed.links.bulk_queue_bytes, 128 << 20);
     assert_eq!(changed.links.socket_buffer_bytes, Some(32 << 20));
     assert_eq!(changed.election_ns, 1_500_000_000);
+    assert_eq!(changed.catch_up_bytes_per_s, 16 << 20);
     assert_eq!(changed.peer_listen, "127.0.0.1:9");
     assert_eq!(changed.peers[0].address, "127.0.0.1:8");
     for (text, expected) in [

@@ -66,6 +66,8 @@ pub(crate) enum CoreEvent {
     Life(MemberId, u64),
     /// A snapshot that a leader offered is here, durable, with all its packages.
     SnapshotFetched(ShardId, SnapshotMark, Box<Ledger>),
+    /// What is kept of the body of a snapshot that is fetched.
+    PiecesKept(ShardId, SnapshotMark, Vec<u8>),
     /// The leader's word on how far this node must have applied before it may answer a read of a shard.
     ReadIndex(ShardId, Sender<Result<u64, ProposeError>>),
     /// How the shards stand, and what waits.
@@ -221,6 +223,7 @@ pub(crate) fn assemble(
         tick_ns: (options.election_ns / ELECTION_TICKS as u64).max(1),
         next_tick: shared.clock.now(),
         verdicts: disk.verdicts,
+        pace: catch_up::Pace::new(options.catch_up_bytes_per_s),
         shared: shared.clone(),
         log: to_log,
         packages: to_packages.clone(),
@@ -251,7 +254,8 @@ pub(crate) fn assemble(
             snapshots: disk.snapshots,
             nodes: disk.nodes,
             packages: to_packages,
-            serving: None,
+            serving: Vec::new(),
+            piece_bytes: options.piece_bytes.max(1),
         },
         snapshot_tasks,
         shared,
@@ -394,6 +398,8 @@ pub(crate) struct Core {
     tick_ns: u64,
     next_tick: Timestamp,
     verdicts: Box<dyn Verdicts>,
+    /// Snapshots and packages on their way to those that catch up.
+    pace: catch_up::Pace,
     shared: Arc<Shared>,
     log: Sender<LogTask>,
     packages: Sender<PackageTask>,
@@ -487,6 +493,7 @@ impl Core {
         }
         self.tick();
         self.propose_ticks();
+        self.send_paced();
         self.pump();
         self.flush();
         self.answer_quiet(urgent.is_empty() && bulk.is_empty());
@@ -503,6 +510,7 @@ impl Core {
             CoreEvent::SnapshotTaken(shard, mark) => self.snapshot_taken(shard.index(), mark),
             CoreEvent::SnapshotSkipped(shard) => {
                 self.shards[shard.index()].snapshot_running = false;
+                self.fetch_skipped(shard.index());
             }
             CoreEvent::WhenQuiet(waiter) => self.quiet_waiters.push(waiter),
             CoreEvent::SnapshotAll(waiter) => {
@@ -513,8 +521,7 @@ impl Core {
             }
             CoreEvent::Frame(from, frame, _held) => self.receive(from, frame),
             CoreEvent::Outgoing(to, frame) => {
-                // A peer that is gone asks again.
-                let _ = self.peers.send(to, frame);
+                self.pace.push(to, frame);
             }
             CoreEvent::PeerUp(member) => {
                 self.up.insert(member);
@@ -525,6 +532,9 @@ impl Core {
             CoreEvent::Life(member, life) => self.met(member, life),
             CoreEvent::SnapshotFetched(shard, mark, ledger) => {
                 self.snapshot_fetched(shard.index(), &mark, *ledger);
+            }
+            CoreEvent::PiecesKept(shard, mark, body) => {
+                self.pieces_kept(shard.index(), &mark, body);
             }
             CoreEvent::ReadIndex(shard, reply) => {
                 self.read_index(shard.index(), Reader::Here(reply))
@@ -546,7 +556,11 @@ impl Core {
     /// How long to sleep when there is nothing to do.
     fn idle_wait(&self) -> Duration {
         let now = self.shared.clock.now();
-        Duration::from_nanos(self.next_tick.ns().saturating_sub(now.ns())).min(IDLE_WAIT)
+        let due = self
+            .pace
+            .due()
+            .map_or(self.next_tick, |due| due.min(self.next_tick));
+        Duration::from_nanos(due.ns().saturating_sub(now.ns())).min(IDLE_WAIT)
     }
 
     /// One beat of the replicas' clock, when it is due.

@@ -64,6 +64,37 @@ pub trait SnapshotStore: std::fmt::Debug + Send {
     /// # Errors
     /// When it is absent, damaged or cannot be read.
     fn body(&self, shard: ShardId, position: LogPosition) -> Result<Bytes, SnapshotError>;
+
+    /// Keeps a piece of a snapshot that is being fetched; the first, at offset 0, takes the place of all kept before.
+    /// Where pieces are not kept a fetch that was cut off by a restart begins anew.
+    ///
+    /// # Errors
+    /// As the disk says; what was kept before still counts.
+    fn keep_piece(
+        &self,
+        _shard: ShardId,
+        _mark: &SnapshotMark,
+        _offset_bytes: u64,
+        _data: &[u8],
+    ) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// What is kept of a snapshot's body, checked, from its beginning on without a gap.
+    ///
+    /// # Errors
+    /// As the disk says.
+    fn kept_pieces(&self, _shard: ShardId, _mark: &SnapshotMark) -> io::Result<Vec<u8>> {
+        Ok(Vec::new())
+    }
+
+    /// Drops what is kept.
+    ///
+    /// # Errors
+    /// As the disk says.
+    fn forget_pieces(&self, _shard: ShardId) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// What was found out about replicas that differ; it outlives the process.
@@ -198,6 +229,24 @@ impl SnapshotStore for Snapshots {
 
     fn list(&self, shard: ShardId) -> Result<Vec<SnapshotFile>, SnapshotError> {
         self.list(shard)
+    }
+
+    fn keep_piece(
+        &self,
+        shard: ShardId,
+        mark: &SnapshotMark,
+        offset_bytes: u64,
+        data: &[u8],
+    ) -> io::Result<()> {
+        self.keep_piece(shard, mark, offset_bytes, data)
+    }
+
+    fn kept_pieces(&self, shard: ShardId, mark: &SnapshotMark) -> io::Result<Vec<u8>> {
+        self.kept_pieces(shard, mark)
+    }
+
+    fn forget_pieces(&self, shard: ShardId) -> io::Result<()> {
+        self.forget_pieces(shard)
     }
 
     fn body(&self, shard: ShardId, position: LogPosition) -> Result<Bytes, SnapshotError> {

@@ -31,6 +31,17 @@ pub(crate) enum SnapshotTask {
     },
     /// Keep what is known of the cluster's nodes.
     StoreNodes(Vec<u8>),
+    /// Find what was kept of one that is fetched.
+    Kept(ShardId, SnapshotMark),
+    /// Keep a piece of one that is fetched.
+    Keep {
+        shard: ShardId,
+        mark: SnapshotMark,
+        offset_bytes: u64,
+        data: Bytes,
+    },
+    /// Drop what was kept.
+    Forget(ShardId),
     /// Send packages.
     ServePackages {
         to: MemberId,
@@ -40,17 +51,19 @@ pub(crate) enum SnapshotTask {
     },
 }
 
-/// Bytes of a snapshot or of packages per frame: urgent frames go on a connection of their own, so this only bounds
-/// memory and what a broken connection repeats.
-const PIECE_BYTES: usize = 1 << 20;
+/// Bodies of snapshots that are held while they are sent: several shards of a node that was away are fetched at once.
+const SERVING_MAX: usize = 4;
 
 pub(crate) struct Snapshotter {
     pub(crate) shared: Arc<Shared>,
     pub(crate) snapshots: Box<dyn SnapshotStore>,
     pub(crate) nodes: Box<dyn NodesStore>,
     pub(crate) packages: Sender<PackageTask>,
-    /// The body that was asked for last: pieces are asked for one after another.
-    pub(crate) serving: Option<(ShardId, SnapshotMark, Bytes)>,
+    /// The bodies that were asked for last, the newest at the end.
+    pub(crate) serving: Vec<(ShardId, SnapshotMark, Bytes)>,
+    /// Bytes of a snapshot or of packages per frame: urgent frames go on a connection of their own, so this only bounds
+    /// memory and what a broken connection repeats.
+    pub(crate) piece_bytes: usize,
 }
 
 /// How far a task comes at once.
@@ -132,6 +145,31 @@ impl Snapshotter {
                 to,
                 self.piece(shard, mark, offset_bytes),
             )),
+            SnapshotTask::Kept(shard, mark) => {
+                let number = clearspan_replica::ShardId::new(shard.get());
+                // What cannot be read is fetched again.
+                let kept = self.snapshots.kept_pieces(number, &mark);
+                Begun::Done(CoreEvent::PiecesKept(shard, mark, kept.unwrap_or_default()))
+            }
+            SnapshotTask::Keep {
+                shard,
+                mark,
+                offset_bytes,
+                data,
+            } => {
+                let number = clearspan_replica::ShardId::new(shard.get());
+                // What is not kept is fetched again after a restart.
+                let _ = self
+                    .snapshots
+                    .keep_piece(number, &mark, offset_bytes, &data);
+                Begun::Nothing
+            }
+            SnapshotTask::Forget(shard) => {
+                let number = clearspan_replica::ShardId::new(shard.get());
+                // The next fetch's first piece takes its place at the latest.
+                let _ = self.snapshots.forget_pieces(number);
+                Begun::Nothing
+            }
             SnapshotTask::ServePackages {
                 to,
                 shard,
@@ -165,7 +203,10 @@ impl Snapshotter {
         // Nobody stores packages any more when the node stops.
         let _ = self.packages.send(PackageTask::Remove(shard, retained));
         match fetched {
-            Some(ledger) => CoreEvent::SnapshotFetched(shard, mark, ledger),
+            Some(ledger) => {
+                let _ = self.snapshots.forget_pieces(number);
+                CoreEvent::SnapshotFetched(shard, mark, ledger)
+            }
             None => CoreEvent::SnapshotTaken(shard, mark),
         }
     }
@@ -174,22 +215,22 @@ impl Snapshotter {
     fn piece(&mut self, shard: ShardId, mark: SnapshotMark, offset_bytes: u64) -> PeerFrame {
         let held = self
             .serving
-            .as_ref()
-            .is_some_and(|(id, held, _)| *id == shard && *held == mark);
-        if !held {
-            self.serving = self
-                .read(shard, &mark)
-                .map(|body| (shard, mark.clone(), body));
-        }
-        let body = self
-            .serving
-            .as_ref()
-            .map(|(.., body)| body.clone())
-            .unwrap_or_default();
+            .iter()
+            .find(|(id, held, _)| *id == shard && *held == mark)
+            .map(|(.., body)| body.clone());
+        let body = held.unwrap_or_else(|| {
+            let body = self.read(shard, &mark).unwrap_or_default();
+            self.serving.retain(|(id, ..)| *id != shard);
+            if self.serving.len() == SERVING_MAX {
+                self.serving.remove(0);
+            }
+            self.serving.push((shard, mark.clone(), body.clone()));
+            body
+        });
         let start = usize::try_from(offset_bytes)
             .unwrap_or(usize::MAX)
             .min(body.len());
-        let end = (start + PIECE_BYTES).min(body.len());
+        let end = (start + self.piece_bytes).min(body.len());
         let piece = PeerFrame::SnapshotPiece {
             shard,
             mark,
@@ -198,7 +239,7 @@ impl Snapshotter {
             data: body.slice(start..end),
         };
         if end == body.len() {
-            self.serving = None;
+            self.serving.retain(|(id, ..)| *id != shard);
         }
         piece
     }
@@ -214,7 +255,7 @@ impl Snapshotter {
         let mut packages = Vec::new();
         let mut bytes = 0;
         let mut number = from;
-        while number < below && bytes < PIECE_BYTES {
+        while number < below && bytes < self.piece_bytes {
             match self.shared.package(shard, MessageNo::new(number)) {
                 Ok(Some(data)) => {
                     bytes += data.len();

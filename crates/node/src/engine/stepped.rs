@@ -164,6 +164,7 @@ impl Stepped {
             Begun::Done(event) => {
                 let _ = self.parts.events.send(event);
             }
+            Begun::Silently => {}
             Begun::Write(writing) => self.writing = Some(writing),
         }
         true

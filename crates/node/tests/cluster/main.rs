@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that finds nothing fails")]
 
 mod differ;
+mod fetch;
 mod hub;
 mod membership;
 mod nodes;

@@ -21,6 +21,8 @@ use clearspan_storage::{ClusterId, DataDir, Identity, Layout, LogOptions, NodeId
 use crate::hub::Hub;
 
 pub(crate) const SHARDS: u16 = 4;
+/// A small state is sent in many pieces.
+const PIECE_BYTES: usize = 512;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
@@ -158,6 +160,7 @@ impl Cluster {
                 reserve_bytes: 1 << 20,
                 ..PackageOptions::default()
             },
+            piece_bytes: PIECE_BYTES,
             ..EngineOptions::usual()
         };
         let (hub, me) = (self.hub.clone(), seat.me);

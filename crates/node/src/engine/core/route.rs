@@ -352,7 +352,7 @@ impl Core {
                 body_bytes,
                 data,
             } if shard.index() < self.shards.len() => {
-                self.snapshot_piece(shard.index(), &mark, offset_bytes, body_bytes, &data);
+                self.snapshot_piece(shard.index(), &mark, offset_bytes, body_bytes, data);
             }
             PeerFrame::Packages {
                 shard,
@@ -395,8 +395,16 @@ impl Core {
         }
         for at in 0..self.shards.len() {
             self.step(at, Event::Unreachable { peer: member });
-            self.abandon_fetch(at, member);
+            // A snapshot that was on its way to it is offered again once it is back.
+            self.step(
+                at,
+                Event::SnapshotSent {
+                    peer: member,
+                    delivered: false,
+                },
+            );
         }
+        self.pace.drop_for(member);
         let lost: Vec<u64> = self
             .forwarded
             .iter()
