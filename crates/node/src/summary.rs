@@ -7,12 +7,12 @@ use clearspan_ledger::money::format_minor;
 use clearspan_ledger::stream::{GrossEvent, ItemBody};
 use clearspan_ledger::{BusinessDate, Currency, Reason, ShardId};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::engine::Reading;
 
 /// An amount as every JSON answer gives it: decimals for people, minor units for programs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Money {
     /// ISO 4217 code.
     pub currency: String,
