@@ -115,7 +115,7 @@ pub(crate) struct Issue {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Kind {
+pub(crate) enum Kind {
     /// Sends messages and reads what is its own
     Participant,
     /// Runs the cluster
@@ -135,6 +135,32 @@ impl Issue {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// A client's certificate and key in a cluster's directory, issued unless they are there.
+pub(crate) fn certificate_of(
+    dir: &Path,
+    definition: &Definition,
+    kind: Kind,
+    name: &str,
+) -> anyhow::Result<(PathBuf, PathBuf)> {
+    let stem = match kind {
+        Kind::Participant => match Bic::parse(name.as_bytes()) {
+            Some(bic) => bic.to_string(),
+            None => bail!("{name:?} is not a BIC: give 8 or 11 capital letters and digits"),
+        },
+        Kind::Operator => format!("operator-{name}"),
+        Kind::Auditor => format!("auditor-{name}"),
+    };
+    let clients = dir.join(CLIENTS_DIR);
+    let (cert, key) = (
+        clients.join(format!("{stem}.crt")),
+        clients.join(format!("{stem}.key")),
+    );
+    if cert.exists() && key.exists() {
+        return Ok((cert, key));
+    }
+    issue(dir, definition, kind, name)
 }
 
 fn issue(

@@ -1,5 +1,8 @@
 //! `clearspan lab`
 
+mod env;
+mod play;
+
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
@@ -22,6 +25,7 @@ use crate::output::{self, Table};
 /// Between looks at a lab that comes up.
 const POLL: Duration = Duration::from_millis(50);
 const MEGABYTE: u64 = 1_000_000;
+const SHARDS: u16 = 4;
 
 /// Run a cluster over several sites on this machine, with distance between them
 #[derive(Debug, Args)]
@@ -31,6 +35,9 @@ bandwidth and can cut them; connections inside a site are direct. No root is nee
 
 Example:
   clearspan lab up --sites A:3,B:3,W:witness --km 70
+  clearspan lab play examples/day --sites A,B
+  eval \"$(clearspan lab env)\"
+  clearspan status
   clearspan lab kill A
   clearspan lab status
   clearspan lab restart A
@@ -51,10 +58,14 @@ fn default_dir() -> PathBuf {
 
 #[derive(Debug, Subcommand)]
 enum LabCommand {
-    /// Set up a new cluster and start its nodes
+    /// Set up a new cluster and start its nodes, or start the one again that was kept
     Up(Up),
     /// Show nodes and lines
     Status,
+    /// Print what a shell must know to ask the cluster: eval "$(clearspan lab env)"
+    Env(env::Env),
+    /// Hand a business day in through several sites
+    Play(play::Play),
     /// Kill a node, or all nodes of a site, as a power cut does
     Kill(Target),
     /// Stop a node or site where it is, as a machine that hangs
@@ -84,9 +95,9 @@ enum LabCommand {
 struct Up {
     #[command(flatten)]
     place: Place,
-    /// How many shards
-    #[arg(long, default_value_t = 4)]
-    shards: u16,
+    /// How many shards; 4 when not given
+    #[arg(long)]
+    shards: Option<u16>,
     /// How long to wait for nodes to be ready; 0 does not wait
     #[arg(long, default_value_t = 60)]
     wait_seconds: u64,
@@ -111,6 +122,21 @@ struct Place {
 }
 
 impl Place {
+    /// Whether nothing was said of it.
+    fn is_open(&self) -> bool {
+        let Self {
+            sites,
+            km,
+            rtt_ms,
+            preset,
+            quality,
+        } = self;
+        [sites, km, rtt_ms, preset]
+            .iter()
+            .all(|said| said.is_none())
+            && quality.is_usual()
+    }
+
     fn topology(self) -> anyhow::Result<Topology> {
         let distance = self
             .km
@@ -137,6 +163,10 @@ struct LineQuality {
 }
 
 impl LineQuality {
+    fn is_usual(&self) -> bool {
+        self.jitter_ms == "0" && self.bandwidth_mb_s.is_none()
+    }
+
     fn read(&self) -> anyhow::Result<Quality> {
         Ok(Quality {
             jitter_ns: topology::ms(&self.jitter_ms).context("--jitter-ms")?,
@@ -238,6 +268,8 @@ impl Lab {
         let dir = self.dir;
         let request = match self.command {
             LabCommand::Up(up) => return up.run(&dir, json),
+            LabCommand::Env(env) => return env.run(&dir, json),
+            LabCommand::Play(play) => return play.run(&dir, json),
             LabCommand::Down(down) => return down.run(&dir, json),
             LabCommand::RelayCheck(check) => return check.run(json),
             LabCommand::Failover(failover) => return failover.run(&dir, json),
@@ -304,16 +336,24 @@ impl Reshape {
 impl Up {
     fn run(self, dir: &Path, json: bool) -> anyhow::Result<ExitCode> {
         let program = std::env::current_exe().context("find this program")?;
-        let options = LabOptions {
-            topology: self.place.topology()?,
-            shards: self.shards,
-            launch: Launch::serve(program.clone()),
-            extra_settings: String::new(),
+        let kept = control::kept(dir)?;
+        let again = kept.is_some();
+        let options = match kept {
+            Some(kept) if self.place.is_open() => LabOptions {
+                shards: self.shards.unwrap_or(kept.shards),
+                ..kept
+            },
+            _ => LabOptions {
+                topology: self.place.topology()?,
+                shards: self.shards.unwrap_or(SHARDS),
+                launch: Launch::serve(program.clone()),
+                extra_settings: String::new(),
+            },
         };
         control::prepare(dir, &options)?;
         if let Err(error) = start_supervisor(&program, dir) {
-            // Nothing of a lab that did not come up is of use.
-            control::down(dir, false)?;
+            // Nothing of a new lab that did not come up is of use.
+            control::down(dir, again)?;
             return Err(error);
         }
         let limit_ns = self.wait_seconds.saturating_mul(SECOND_NS);
@@ -609,17 +649,31 @@ fn print(report: &LabReport, json: bool) -> anyhow::Result<()> {
         writeln!(out)?;
         lines.print(&mut out)?;
     }
-    // What the other commands read, so that `clearspan status` needs nothing more.
-    let data = report.nodes.iter().filter(|node| !node.witness);
-    let addresses: Vec<&str> = data.map(|node| node.client_address.as_str()).collect();
-    writeln!(out)?;
-    writeln!(out, "  export CLEARSPAN_NODE={}", addresses.join(","))?;
-    for (name, path) in [
-        ("CERT", &report.operator.certificate),
-        ("KEY", &report.operator.key),
-        ("CA", &report.operator.ca),
-    ] {
-        writeln!(out, "  export CLEARSPAN_{name}={}", path.display())?;
-    }
+    let default = report.dir == default_dir();
+    let dir = report.dir.display();
+    let option = if default {
+        String::new()
+    } else {
+        format!(" --dir {dir}")
+    };
+    writeln!(
+        out,
+        "
+  eval \"$(clearspan lab env{option})\"                     commands below ask as its operator
+  clearspan lab play examples/day --sites {}      a business day, in through several sites
+  clearspan status --watch                         the cluster at a glance
+  eval \"$(clearspan lab env --as ALFADEFFXXX)\"    ask as a participant
+  clearspan receipts                               its numbered output
+  clearspan query account ALFADEFFXXX              its accounts",
+        sites(report)
+    )?;
     Ok(())
+}
+
+/// Sites that take messages in.
+fn sites(report: &LabReport) -> String {
+    let data = report.nodes.iter().filter(|node| !node.witness);
+    let mut sites: Vec<&str> = data.map(|node| node.site.as_str()).collect();
+    sites.dedup();
+    sites.join(",")
 }

@@ -1,30 +1,37 @@
 //! `clearspan query`
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use clearspan_ledger::{Bic, Currency, CycleNumber, PaymentId};
+use clearspan_node::client::{Ask, Client, ClientError};
 use clearspan_node::engine::Offline;
 use clearspan_node::history::{self, AccountState, CycleState, PaymentHistory, Position};
+use serde::de::DeserializeOwned;
 
 use crate::output::{self, Table, group};
+use crate::remote::MaybeRemote;
 
 /// Ask for a payment, an account, a queue, expected incoming payments or a cycle
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Reads a stopped node's data directory; no state changes, no payment is touched. Exit code 1 when there is nothing under
-that name. A payment with a UETR is found by its UETR only.
+Asks a stopped node's data directory, or with --node a running cluster, where a participant sees what is its own, operators
+and auditors everything. No state changes. Exit code 1 when there is nothing under that name. A payment with a UETR is found
+by its UETR only.
 
 Examples:
   clearspan query out/day cycle
   clearspan query out/day account ALFADEFF EUR
+  clearspan query --node 127.0.0.1:7201 --cert alfa.crt --key alfa.key --ca nodes-ca.crt queue ALFADEFF
   clearspan query out/day payment 8a562c67-ca16-48ba-b074-65581be6f001 --json")]
 pub(crate) struct Query {
-    /// Output directory of a day (the one that holds data/)
-    dir: PathBuf,
+    /// Output directory of a day (the one that holds data/); the cluster is asked when it is not given
+    dir: Option<PathBuf>,
+    #[command(flatten)]
+    remote: MaybeRemote,
     #[command(subcommand)]
     what: What,
 }
@@ -62,11 +69,59 @@ enum What {
 
 impl Query {
     pub(crate) fn run(self, json: bool) -> anyhow::Result<ExitCode> {
-        let data = self.dir.join("data");
+        let found = match &self.dir {
+            Some(dir) => self.ask_directory(dir, json)?,
+            None => self.ask_cluster(json)?,
+        };
+        if !found && !json {
+            eprintln!("nothing found");
+        }
+        Ok(if found {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
+    }
+
+    fn ask_cluster(&self, json: bool) -> anyhow::Result<bool> {
+        let remote = self
+            .remote
+            .remote()
+            .context("give a day's output directory, or name a cluster's nodes")?;
+        let mut client = remote.client()?;
+        match &self.what {
+            What::Payment { id } => {
+                let path = format!("/v1/payments/{}", encoded(id));
+                payments(&ask(&mut client, &path)?, json)
+            }
+            What::Account { bic, currency } => {
+                let mut path = format!("/v1/accounts?participant={}", encoded(bic));
+                if let Some(currency) = currency {
+                    path.push_str(&format!("&currency={}", encoded(currency)));
+                }
+                accounts(&client.json::<Vec<_>>(&Ask::get(&path))?, json)
+            }
+            What::Queue { bic } => {
+                let path = format!("/v1/queue?participant={}", encoded(bic));
+                payments(&client.json::<Vec<_>>(&Ask::get(&path))?, json)
+            }
+            What::Incoming { bic } => {
+                let path = format!("/v1/incoming?participant={}", encoded(bic));
+                payments(&client.json::<Vec<_>>(&Ask::get(&path))?, json)
+            }
+            What::Cycle { number: None } => cycles(&ask(&mut client, "/v1/cycles")?, json),
+            What::Cycle {
+                number: Some(number),
+            } => cycles(&ask(&mut client, &format!("/v1/cycles/{number}"))?, json),
+        }
+    }
+
+    fn ask_directory(&self, dir: &Path, json: bool) -> anyhow::Result<bool> {
+        let data = dir.join("data");
         let offline =
             Offline::open(&data).with_context(|| format!("read the data in {}", data.display()))?;
         let reading = offline.read();
-        let found = match &self.what {
+        Ok(match &self.what {
             What::Payment { id } => payments(&history::payments(&reading, payment_id(id)), json)?,
             What::Account { bic, currency } => {
                 let currency = currency
@@ -91,16 +146,29 @@ impl Query {
                 &history::cycles(&reading, number.map(CycleNumber::new)),
                 json,
             )?,
-        };
-        if !found && !json {
-            eprintln!("nothing found");
-        }
-        Ok(if found {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
         })
     }
+}
+
+/// What is found under a name; nothing when there is no such thing.
+fn ask<T: DeserializeOwned>(client: &mut Client, path: &str) -> anyhow::Result<Vec<T>> {
+    match client.json(&Ask::get(path)) {
+        Err(ClientError::Refused { status: 404, .. }) => Ok(Vec::new()),
+        answer => Ok(answer?),
+    }
+}
+
+/// As it may stand in a path or query.
+fn encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
 }
 
 fn payment_id(text: &str) -> PaymentId {
@@ -126,9 +194,9 @@ fn payments(found: &[PaymentHistory], json: bool) -> anyhow::Result<bool> {
     let mut out = std::io::stdout().lock();
     for payment in found {
         writeln!(out, "{}", payment.id)?;
-        let mut table = Table::new("<<", &["status", payment.status]);
+        let mut table = Table::new("<<", &["status", payment.status.as_ref()]);
         let mut row = |name: &str, value: String| table.row(vec![name.to_owned(), value]);
-        if let (Some(code), Some(reason)) = (payment.code, payment.reason) {
+        if let (Some(code), Some(reason)) = (&payment.code, &payment.reason) {
             row("reason", format!("{code}: {reason}"));
         }
         row("from", payment.sender.clone());
@@ -162,8 +230,8 @@ fn payments(found: &[PaymentHistory], json: bool) -> anyhow::Result<bool> {
             ),
         );
         row("entered", at(&payment.entered));
-        if let Some(class) = payment.class {
-            row("class", class.to_owned());
+        if let Some(class) = &payment.class {
+            row("class", class.to_string());
         }
         if let Some(cycle) = payment.cycle {
             row("cycle", cycle.to_string());

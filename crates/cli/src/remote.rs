@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::{Context as _, bail};
 use clap::Args;
 use clearspan_node::client::{Client, ClientError};
 
@@ -31,6 +32,52 @@ pub(crate) struct Remote {
     /// For how many seconds a request is tried again before it is given up
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     patience: u64,
+}
+
+/// The same for a command that can do without a cluster.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct MaybeRemote {
+    /// A node's client address, host:port; give several, so that one may be down
+    #[arg(
+        long = "node",
+        value_name = "URL",
+        env = "CLEARSPAN_NODE",
+        value_delimiter = ','
+    )]
+    nodes: Vec<String>,
+    /// The certificate that says who asks
+    #[arg(long, value_name = "FILE", env = "CLEARSPAN_CERT")]
+    cert: Option<PathBuf>,
+    /// Its key
+    #[arg(long, value_name = "FILE", env = "CLEARSPAN_KEY")]
+    key: Option<PathBuf>,
+    /// The certificate of the nodes' authority
+    #[arg(long, value_name = "FILE", env = "CLEARSPAN_CA")]
+    ca: Option<PathBuf>,
+    /// For how many seconds a request is tried again before it is given up
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    patience: u64,
+}
+
+impl MaybeRemote {
+    /// The cluster, when all that it takes was given.
+    pub(crate) fn remote(&self) -> anyhow::Result<Remote> {
+        let given = |path: &Option<PathBuf>, name: &str| {
+            path.clone().with_context(|| {
+                format!("--{name} (or CLEARSPAN_{}) is missing", name.to_uppercase())
+            })
+        };
+        if self.nodes.is_empty() {
+            bail!("--node (or CLEARSPAN_NODE) is missing");
+        }
+        Ok(Remote {
+            nodes: self.nodes.clone(),
+            cert: given(&self.cert, "cert")?,
+            key: given(&self.key, "key")?,
+            ca: given(&self.ca, "ca")?,
+            patience: self.patience,
+        })
+    }
 }
 
 impl Remote {

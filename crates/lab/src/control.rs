@@ -13,7 +13,7 @@ use crate::lab::{CLUSTER_DIR, LOGS_DIR, Lab, LabError, LabOptions, LabReport, RU
 use crate::process::{Act, Process};
 use crate::relay::Shape;
 
-/// What the lab is, in its directory: it is there as long as the lab is.
+/// What the lab is, in its directory: it is there as long as the lab is, running or not.
 pub const LAB_FILE: &str = "lab.json";
 /// What the supervisor says.
 pub const SUPERVISOR_LOG: &str = "supervisor.log";
@@ -105,8 +105,14 @@ pub enum Request {
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// A lab is there already.
-    #[error("a lab is in {0} already; `clearspan lab down` first, or give another --dir")]
+    #[error("a lab is up in {0} already; `clearspan lab down` first, or give another --dir")]
     Exists(PathBuf),
+    /// A lab of another kind is there.
+    #[error(
+        "the lab that is kept in {0} has other sites, lines or shards; `clearspan lab up` without options starts it again, \
+         `clearspan lab down` removes it"
+    )]
+    Other(PathBuf),
     /// The directory holds something else.
     #[error("{0} is not empty; a lab is set up in a new directory")]
     NotEmpty(PathBuf),
@@ -114,7 +120,9 @@ pub enum ControlError {
     #[error("there is no lab in {0}; `clearspan lab up` makes one")]
     NoLab(PathBuf),
     /// Its supervisor does not answer.
-    #[error("the lab in {dir} does not answer; `clearspan lab down` ends what is left of it")]
+    #[error(
+        "the lab in {dir} does not run; `clearspan lab up` starts it again, `clearspan lab down` removes what is left of it"
+    )]
     Silent {
         /// Its directory.
         dir: PathBuf,
@@ -142,13 +150,32 @@ pub enum ControlError {
     Lab(#[from] LabError),
 }
 
-/// Makes a directory ready for a supervisor.
+/// The lab that a directory keeps, and that does not run.
 ///
 /// # Errors
-/// [`ControlError`] when it holds something already.
-pub fn prepare(dir: &Path, options: &LabOptions) -> Result<(), ControlError> {
-    if dir.join(LAB_FILE).exists() {
+/// [`ControlError::Exists`] when it runs.
+pub fn kept(dir: &Path) -> Result<Option<LabOptions>, ControlError> {
+    if !dir.join(LAB_FILE).exists() {
+        return Ok(None);
+    }
+    if is_up(dir) {
         return Err(ControlError::Exists(dir.to_owned()));
+    }
+    read_lab_file(dir).map(|file| Some(file.options))
+}
+
+/// Makes a directory ready for a supervisor. One that keeps this very lab stays as it is, but for what an earlier life left
+/// running.
+///
+/// # Errors
+/// [`ControlError`] when it holds something else.
+pub fn prepare(dir: &Path, options: &LabOptions) -> Result<(), ControlError> {
+    if let Some(kept) = kept(dir)? {
+        // The program may have moved; what the lab is may not.
+        if kept.topology != options.topology || kept.shards != options.shards {
+            return Err(ControlError::Other(dir.to_owned()));
+        }
+        return end_all(dir);
     }
     let made_dir = match fs::read_dir(dir) {
         Ok(mut entries) => {
@@ -274,20 +301,9 @@ pub fn down(dir: &Path, keep: bool) -> Result<(), ControlError> {
     let kept = read_lab_file(dir)?;
     // A supervisor that is gone, or hangs, is of no further use: its files say what there is to end.
     let _ = ask(dir, &Request::Stop);
-    let supervisor = dir.join(SUPERVISOR_PID);
-    // It first, for it must not start anything again.
-    if supervisor.exists() {
-        end(&supervisor)?;
-    }
-    let run = dir.join(RUN_DIR);
-    if run.exists() {
-        for entry in fs::read_dir(&run).map_err(file("read", &run))? {
-            end(&entry.map_err(file("read", &run))?.path())?;
-        }
-    }
-    remove(&dir.join(SOCKET))?;
+    end_all(dir)?;
     if keep {
-        return remove(&dir.join(LAB_FILE));
+        return Ok(());
     }
     for part in [CLUSTER_DIR, LOGS_DIR, RUN_DIR] {
         let path = dir.join(part);
@@ -309,6 +325,22 @@ pub fn down(dir: &Path, keep: bool) -> Result<(), ControlError> {
         }
     }
     Ok(())
+}
+
+/// Ends what runs of a lab.
+fn end_all(dir: &Path) -> Result<(), ControlError> {
+    let supervisor = dir.join(SUPERVISOR_PID);
+    // It first, for it must not start anything again.
+    if supervisor.exists() {
+        end(&supervisor)?;
+    }
+    let run = dir.join(RUN_DIR);
+    if run.exists() {
+        for entry in fs::read_dir(&run).map_err(file("read", &run))? {
+            end(&entry.map_err(file("read", &run))?.path())?;
+        }
+    }
+    remove(&dir.join(SOCKET))
 }
 
 /// Ends the process that a file names, and removes the file.

@@ -15,8 +15,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use clearspan_node::clock::Clock;
+use clearspan_node::cluster::ConfigError;
 use clearspan_node::cluster::definition::{Definition, Node, NodeKind};
-use clearspan_node::cluster::init::{InitError, InitOptions, PKI_DIR, init, node_files};
+use clearspan_node::cluster::init::{
+    DEFINITION_FILE, InitError, InitOptions, PKI_DIR, init, node_files,
+};
 use clearspan_node::cluster::pki::{Authority, AuthorityKind, PkiError};
 use serde::{Deserialize, Serialize};
 
@@ -86,6 +89,9 @@ pub enum LabError {
     /// The cluster's files cannot be written.
     #[error("write the cluster's files")]
     Init(#[from] InitError),
+    /// The cluster that is there cannot be read.
+    #[error("read the cluster's definition")]
+    Definition(#[from] ConfigError),
     /// The operator's certificate cannot be made.
     #[error("issue the operator's certificate")]
     Pki(#[from] PkiError),
@@ -269,7 +275,7 @@ struct NodeProcess {
 }
 
 impl Lab {
-    /// Writes a new cluster under `dir`, which is made if need be, and starts its relay and its nodes. Whether nodes are
+    /// Starts the cluster under `dir`, which is written if there is none yet, its relay and its nodes. Whether nodes are
     /// ready is for [`Self::wait_until_ready`].
     ///
     /// # Errors
@@ -281,18 +287,12 @@ impl Lab {
         for part in [LOGS_DIR, RUN_DIR] {
             create_dir(&dir.join(part))?;
         }
-        let specs = options.topology.site_specs();
-        let counts = specs
-            .iter()
-            .map(|site| usize::from(site.data_nodes) + usize::from(site.witnesses));
-        let ports = ports::free(counts.sum()).map_err(LabError::Ports)?;
-        let mut new = InitOptions::local(specs, options.shards, Clock::System.now());
-        new.host = HOST.to_owned();
-        (new.peer_port, new.client_port, new.http_port) =
-            (ports.peer, ports.client, Some(ports.http));
-        new.extra_settings.clone_from(&options.extra_settings);
         let cluster = dir.join(CLUSTER_DIR);
-        let definition = init(&cluster, &new)?;
+        let (definition, guard) = if cluster.join(DEFINITION_FILE).exists() {
+            found_again(&cluster)?
+        } else {
+            new_cluster(&cluster, options)?
+        };
         let operator = make_operator(&cluster, &definition)?;
         let relay = Relay::start().map_err(LabError::Relay)?;
         let lines = make_lines(&relay, &options.topology, &definition)?;
@@ -300,7 +300,8 @@ impl Lab {
         let mut nodes = Vec::new();
         for node in &definition.nodes {
             let config = configs.get(&node.name).cloned().unwrap_or_default();
-            append(&config, &peer_addresses(&relay, &lines, &definition, node)?)?;
+            let addresses = peer_addresses(&relay, &lines, &definition, node)?;
+            replace_tail(&config, &addresses)?;
             nodes.push(NodeProcess {
                 node: node.clone(),
                 config,
@@ -319,7 +320,7 @@ impl Lab {
             relay,
             lines,
             nodes,
-            _ports: ports.guard,
+            _ports: guard,
         };
         for node in &mut lab.nodes {
             node.start(&lab.launch)?;
@@ -745,6 +746,35 @@ impl NodeProcess {
     }
 }
 
+/// Writes a cluster whose addresses are free.
+fn new_cluster(
+    cluster: &Path,
+    options: &LabOptions,
+) -> Result<(Definition, TcpListener), LabError> {
+    let specs = options.topology.site_specs();
+    let counts = specs
+        .iter()
+        .map(|site| usize::from(site.data_nodes) + usize::from(site.witnesses));
+    let ports = ports::free(counts.sum()).map_err(LabError::Ports)?;
+    let mut new = InitOptions::local(specs, options.shards, Clock::System.now());
+    new.host = HOST.to_owned();
+    (new.peer_port, new.client_port, new.http_port) = (ports.peer, ports.client, Some(ports.http));
+    new.extra_settings.clone_from(&options.extra_settings);
+    Ok((init(cluster, &new)?, ports.guard))
+}
+
+/// A cluster that was there before, at the addresses that it had.
+fn found_again(cluster: &Path) -> Result<(Definition, TcpListener), LabError> {
+    let definition = Definition::read(&cluster.join(DEFINITION_FILE))?;
+    let first = definition.nodes.iter().filter_map(|node| {
+        let (_, port) = node.peer_address.rsplit_once(':')?;
+        port.parse().ok()
+    });
+    let first = first.min().unwrap_or(0);
+    let guard = ports::again(first).map_err(LabError::Ports)?;
+    Ok((definition, guard))
+}
+
 /// Every lab has an operator, where `clearspan init` has one too.
 fn make_operator(cluster: &Path, definition: &Definition) -> Result<Operator, LabError> {
     let pki = cluster.join(PKI_DIR);
@@ -756,9 +786,11 @@ fn make_operator(cluster: &Path, definition: &Definition) -> Result<Operator, La
         key: clients.join("operator-admin.key"),
         ca: AuthorityKind::Nodes.certificate_path(&pki),
     };
-    authority
-        .issue_operator("admin", Clock::System.now())?
-        .write(&operator.certificate, &operator.key)?;
+    if !operator.certificate.exists() || !operator.key.exists() {
+        authority
+            .issue_operator("admin", Clock::System.now())?
+            .write(&operator.certificate, &operator.key)?;
+    }
     Ok(operator)
 }
 
@@ -792,7 +824,7 @@ fn peer_addresses(
     definition: &Definition,
     node: &Node,
 ) -> Result<String, LabError> {
-    let mut text = String::from("\n# Through the lab's relay.\n[peer_address]\n");
+    let mut text = format!("{RELAY_PART}[peer_address]\n");
     for other in &definition.nodes {
         let (Some(&there), Some(&back)) = (
             lines.get(&(node.site, other.site)),
@@ -810,10 +842,14 @@ fn peer_addresses(
     Ok(text)
 }
 
-fn append(path: &Path, text: &str) -> Result<(), LabError> {
-    let mut all = fs::read_to_string(path).map_err(file("read", path))?;
-    all.push_str(text);
-    fs::write(path, all).map_err(file("write", path))
+/// Begins the end of a node's settings, which is the lab's.
+const RELAY_PART: &str = "\n# Through the lab's relay.\n";
+
+/// Puts this in the place of the end that an earlier life of the lab wrote: a relay's addresses are new each time.
+fn replace_tail(path: &Path, text: &str) -> Result<(), LabError> {
+    let all = fs::read_to_string(path).map_err(file("read", path))?;
+    let own = all.split(RELAY_PART).next().unwrap_or_default();
+    fs::write(path, format!("{own}{text}")).map_err(file("write", path))
 }
 
 fn create_dir(path: &Path) -> Result<(), LabError> {

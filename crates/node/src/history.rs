@@ -1,5 +1,7 @@
 //! Answers to queries, in the form in which they are given: every one says at which journal position it holds (rule R36).
 
+use std::borrow::Cow;
+
 use clearspan_ledger::day::PaymentStatus;
 use clearspan_ledger::message::Class;
 use clearspan_ledger::query::PaymentView;
@@ -40,16 +42,16 @@ impl Position {
 }
 
 /// A payment's whole history.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PaymentHistory {
     /// UETR, or the key of its transaction identifier.
     pub id: String,
     /// What has become of it.
-    pub status: &'static str,
+    pub status: Cow<'static, str>,
     /// Reason code, where there is one.
-    pub code: Option<&'static str>,
+    pub code: Option<Cow<'static, str>>,
     /// What the reason means.
-    pub reason: Option<&'static str>,
+    pub reason: Option<Cow<'static, str>>,
     /// Who pays.
     pub sender: String,
     /// Who is paid; `None` when it was refused for lack of one.
@@ -59,7 +61,7 @@ pub struct PaymentHistory {
     /// Sum of returns.
     pub returned: Money,
     /// Class when it settles gross.
-    pub class: Option<&'static str>,
+    pub class: Option<Cow<'static, str>>,
     /// The cycle that settled it.
     pub cycle: Option<u32>,
     /// Business date.
@@ -83,7 +85,7 @@ pub struct PaymentHistory {
 }
 
 /// One output number that says something about a payment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PaymentEvent {
     /// What it says.
     pub event: String,
@@ -214,14 +216,14 @@ fn history(
         .unwrap_or_default();
     PaymentHistory {
         id: view.id.to_string(),
-        status: status_name(view.status),
-        code: view.reason.map(clearspan_ledger::Reason::code),
-        reason: view.reason.map(clearspan_ledger::Reason::text),
+        status: status_name(view.status).into(),
+        code: view.reason.map(|reason| reason.code().into()),
+        reason: view.reason.map(|reason| reason.text().into()),
         sender: directory.bic(view.sender).to_string(),
         receiver: (view.receiver != view.sender).then(|| directory.bic(view.receiver).to_string()),
         amount: Money::new(view.currency, view.amount.signed()),
         returned: Money::new(view.currency, view.returned.signed()),
-        class: view.class.map(class_name),
+        class: view.class.map(|class| class_name(class).into()),
         cycle: view.cycle.map(CycleNumber::get),
         business_date: view.date.to_string(),
         message_id,
@@ -286,7 +288,7 @@ pub fn incoming(reading: &Reading<'_>, bic: Bic) -> Option<Vec<PaymentHistory>> 
 }
 
 /// An account as it stands.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AccountState {
     /// Whose.
     pub participant: String,
@@ -342,7 +344,7 @@ pub fn accounts(
 }
 
 /// One cycle.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CycleState {
     /// Number.
     pub cycle: u32,
@@ -365,7 +367,7 @@ pub struct CycleState {
 }
 
 /// One participant's result of a cycle.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NetState {
     /// Whose.
     pub participant: String,

@@ -3,7 +3,8 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use clearspan_iso20022::read::{Fault, Incoming};
+use clearspan_iso20022::read::{self, Context, Fault, Incoming, Limits};
+use clearspan_ledger::{AmountMinor, Bic};
 use crossbeam_channel::bounded;
 
 use crate::gateway::Gateway;
@@ -64,6 +65,22 @@ fn list(directory: &Path) -> std::io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     files.sort();
     directories.sort();
     Ok((files, directories))
+}
+
+/// Whom a message names as its sender, as far as it can be read.
+#[must_use]
+pub fn sender_of(bytes: &[u8]) -> Option<Bic> {
+    let context = Context {
+        sender: None,
+        amount_max: AmountMinor::MAX,
+        numbers_messages: &|_| false,
+    };
+    match read::read(bytes, &Limits::default(), &context) {
+        Ok(Incoming::Submission(submitted)) => Some(submitted.submission.sender),
+        Ok(Incoming::StatusRequest(request)) => Some(request.sender),
+        Ok(Incoming::ReportRequest(request)) => Some(request.sender),
+        Err(fault) => fault.sender,
+    }
 }
 
 /// A file as the gateway read it.

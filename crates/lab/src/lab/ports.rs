@@ -22,6 +22,14 @@ pub(super) struct Ports {
     pub(super) http: u16,
 }
 
+/// The block that a lab had before, by the first of its ports.
+///
+/// # Errors
+/// When something else listens there by now.
+pub(super) fn again(first: u16) -> io::Result<TcpListener> {
+    TcpListener::bind(("127.0.0.1", first.saturating_sub(1)))
+}
+
 pub(super) fn free(nodes: usize) -> io::Result<Ports> {
     let count = u16::try_from(nodes)
         .ok()
