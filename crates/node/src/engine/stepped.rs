@@ -164,7 +164,6 @@ impl Stepped {
             Begun::Done(event) => {
                 let _ = self.parts.events.send(event);
             }
-            Begun::Silently => {}
             Begun::Write(writing) => self.writing = Some(writing),
         }
         true
