@@ -1,8 +1,9 @@
-//! Automation of the repository: `cargo xtask ci | tidy | golden`.
+//! Automation of the repository: `cargo xtask ci | tidy | faults | golden`.
 
 #![forbid(unsafe_code)]
 
 mod ci;
+mod faults;
 mod golden;
 mod reference;
 mod run;
@@ -15,6 +16,8 @@ const HELP: &str = "\
 cargo xtask ci [STEP…]    the gates, all or those named: fmt test clippy docs tidy example deny
 cargo xtask tidy          fails when generated documents differ from the code, or a link or citation leads nowhere
 cargo xtask tidy --write  writes the generated documents
+cargo xtask faults [--minutes N] [--seed S] [--scenario NAME]
+                          faults on clusters of real processes until the time is up, 10 minutes unless said
 cargo xtask golden        writes golden files of layouts; refuses to change one that is committed";
 
 fn main() -> ExitCode {
@@ -24,6 +27,7 @@ fn main() -> ExitCode {
         ["ci", ref steps @ ..] => ci::run(steps),
         ["tidy"] => tidy::run(false),
         ["tidy", "--write"] => tidy::run(true),
+        ["faults", ref options @ ..] => faults::run(options),
         ["golden"] => golden::run(),
         ["help" | "--help" | "-h"] => {
             println!("{HELP}");

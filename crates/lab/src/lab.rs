@@ -45,6 +45,9 @@ pub struct Launch {
     pub program: PathBuf,
     /// Its arguments; [`CONFIG_ARGUMENT`] stands for the path of the node's settings.
     pub arguments: Vec<String>,
+    /// Added to its environment, names and values; [`CONFIG_ARGUMENT`] stands for the same in values.
+    #[serde(default)]
+    pub environment: Vec<(String, String)>,
     /// Where a node says over HTTP that it is ready, such as `/readyz`; `None`: as soon as it runs.
     pub ready_path: Option<String>,
 }
@@ -58,6 +61,7 @@ impl Launch {
             arguments: ["serve", "--config", CONFIG_ARGUMENT]
                 .map(str::to_owned)
                 .into(),
+            environment: Vec::new(),
             ready_path: Some("/readyz".to_owned()),
         }
     }
@@ -659,8 +663,13 @@ impl NodeProcess {
             .arguments
             .iter()
             .map(|part| part.replace(CONFIG_ARGUMENT, &config));
+        let environment = launch
+            .environment
+            .iter()
+            .map(|(name, value)| (name, value.replace(CONFIG_ARGUMENT, &config)));
         let mut child = Command::new(&launch.program)
             .args(arguments)
+            .envs(environment)
             .stdin(Stdio::null())
             .stdout(log.try_clone().map_err(fault)?)
             .stderr(log)

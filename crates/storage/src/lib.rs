@@ -20,7 +20,7 @@ mod records;
 mod snapshots;
 mod verdict;
 
-pub use crash_point::{CRASH_AT, CRASH_POINTS, crash_point};
+pub use crash_point::{CRASH_AT, CRASH_FILE, CRASH_POINTS, crash_point};
 pub use data_dir::{ClusterId, DataDir, DataDirError, Identity, Layout, NodeId};
 pub use free_space::{FreeSpace, VolumeSpace};
 pub use log::{FileFaults, Log, LogOptions, WriteFault};

@@ -21,9 +21,14 @@ impl Rng {
         low + self.next() % (high - low + 1)
     }
 
+    /// From 0 to below `count`, which is not 0.
+    pub(crate) fn below(&mut self, count: usize) -> usize {
+        usize::try_from(self.next() % count as u64).expect("below a count")
+    }
+
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for at in (1..items.len()).rev() {
-            let other = usize::try_from(self.between(0, at as u64)).expect("an index");
+            let other = self.below(at + 1);
             items.swap(at, other);
         }
     }

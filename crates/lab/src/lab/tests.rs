@@ -22,13 +22,14 @@ fn options(script: &str) -> LabOptions {
         launch: Launch {
             program: "/bin/sh".into(),
             arguments: vec!["-c".to_owned(), script.to_owned(), "{config}".to_owned()],
+            environment: vec![("NOTES".to_owned(), "{config}.notes".to_owned())],
             ready_path: None,
         },
         extra_settings: "[limits]\nsocket_buffer_mib = 4".to_owned(),
     }
 }
 
-const RUNS: &str = "echo $0; exec sleep 1000";
+const RUNS: &str = "echo $0 $NOTES; exec sleep 1000";
 
 fn states(lab: &mut Lab) -> Vec<(String, &'static str)> {
     let name = |state: NodeState| match state {
@@ -88,7 +89,8 @@ fn nodes_are_killed_paused_and_restarted_alone_and_by_site() {
         "{fault}"
     );
     let log = fs::read_to_string(dir.path().join("logs/B1.log")).unwrap();
-    assert!(log.contains("nodes/B1/node.toml"), "{log}");
+    assert!(log.contains("nodes/B1/node.toml "), "{log}");
+    assert!(log.contains("nodes/B1/node.toml.notes"), "{log}");
     drop(lab);
     assert!(Process::find(again).is_err());
 }

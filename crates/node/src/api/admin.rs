@@ -57,9 +57,10 @@ impl Api {
         }
     }
 
-    /// Waits until a condition holds in every shard; whether it does.
+    /// After an act was taken: waits until a condition holds in every shard; whether it does.
     fn everywhere(&self, holds: impl Fn(&Ledger) -> bool) -> Result<bool, Problem> {
-        self.catch_up([COORDINATOR], false)?;
+        self.catch_up([COORDINATOR], false)
+            .map_err(Problem::though_done)?;
         for _ in 0..EVERYWHERE_LOOKS {
             if self
                 .shards()
@@ -302,7 +303,8 @@ pub(super) async fn open_cycle(
     let done = api
         .blocking(|api| {
             api.coordinate(&Command::Cycle(CycleCommand::Open))?;
-            api.catch_up([COORDINATOR], false)?;
+            api.catch_up([COORDINATOR], false)
+                .map_err(Problem::though_done)?;
             Ok(Json(CycleTouched {
                 cycle: current_cycle(api),
             }))
@@ -319,7 +321,8 @@ pub(super) async fn abandon_cycle(
     let done = api
         .blocking(|api| {
             api.coordinate(&Command::Cycle(CycleCommand::Abandon))?;
-            api.catch_up([COORDINATOR], false)?;
+            api.catch_up([COORDINATOR], false)
+                .map_err(Problem::though_done)?;
             Ok(Json(CycleTouched {
                 cycle: current_cycle(api),
             }))

@@ -344,7 +344,7 @@ fn documents_of(
         if here {
             Ok(())
         } else {
-            api.catch_up([home], false)
+            api.catch_up([home], false).map_err(Problem::though_done)
         }
     };
     let now = api.engine.now();
@@ -367,7 +367,7 @@ fn documents_of(
         }
         Reply::Taken { answer, .. } | Reply::Held { answer, .. } => {
             reached(answer)?;
-            form(api, participant, answer, false)
+            form(api, participant, answer, false).map_err(Problem::though_done)
         }
         Reply::NotTaken { reason } => {
             let reading = api.engine.read();

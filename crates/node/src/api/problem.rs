@@ -118,6 +118,20 @@ impl Problem {
         Self::new(Code::Internal, detail)
     }
 
+    /// The same after the request was done: no code may promise now that nothing was.
+    #[must_use]
+    pub fn though_done(self) -> Self {
+        if self.code.status() == StatusCode::SERVICE_UNAVAILABLE {
+            let detail = format!(
+                "it was done, but this node cannot say yet what came of it ({}); ask again with the same request",
+                self.detail
+            );
+            Self::new(Code::Behind, detail)
+        } else {
+            self
+        }
+    }
+
     /// The document that says it.
     #[must_use]
     pub fn document(&self) -> ProblemDocument {

@@ -259,7 +259,7 @@ pub(super) async fn acknowledge(
             Reply::Done => {}
             other => return Err(Problem::internal(format!("an unexpected reply: {other:?}"))),
         }
-        api.catch_up([home], false)?;
+        api.catch_up([home], false).map_err(Problem::though_done)?;
         let Bounds {
             acknowledged, end, ..
         } = bounds(api, home, participant);

@@ -1,7 +1,7 @@
 //! From a log entry to the ledger.
 
 use bytes::Bytes;
-use clearspan_ledger::entry::{Command, Entry};
+use clearspan_ledger::entry::{ChannelMessage, Command, CycleCommand, Entry};
 use clearspan_ledger::{LogIndex, Outcome, Timestamp};
 use clearspan_replica::{EntryKind, LogPosition};
 use clearspan_storage::{crash_point, stop};
@@ -26,17 +26,38 @@ pub(crate) fn apply_entry(
             stop(&error)
         }),
     };
-    let deliver = matches!(command, Command::Deliver { .. });
-    let outcome = state.ledger.apply(&Entry {
+    let entry = Entry {
         index: LogIndex::new(position.index),
         time,
         command,
-    });
+    };
+    let outcome = state.ledger.apply(&entry);
     state.mark.position = position;
-    if deliver {
-        crash_point("after-deliver");
-    }
+    step_points(&entry.command);
     (time, outcome)
+}
+
+/// Places between the steps of what several shards do together.
+fn step_points(command: &Command) {
+    match command {
+        Command::Cycle(CycleCommand::Open) => crash_point("cycle-opened"),
+        Command::Deliver { messages, .. } => {
+            crash_point("after-deliver");
+            for message in messages {
+                match message {
+                    ChannelMessage::Cut { .. } => crash_point("cycle-cut"),
+                    ChannelMessage::CutSums { .. } => crash_point("cycle-sums"),
+                    ChannelMessage::Reserve { .. } => crash_point("cycle-reserve"),
+                    ChannelMessage::Reserved { .. } => crash_point("cycle-reserved"),
+                    ChannelMessage::Decide { .. } => crash_point("cycle-decide"),
+                    ChannelMessage::Posted { .. } => crash_point("cycle-posted"),
+                    ChannelMessage::End { .. } => crash_point("cycle-end"),
+                    _ => {}
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Applies an entry as it lies in the log of a group of one, where everything synced is committed.

@@ -3,7 +3,7 @@
 use clearspan_ledger::entry::{Command, CycleCommand};
 use clearspan_ledger::message::Settlement;
 use clearspan_ledger::{Reply, ShardId};
-use clearspan_node::engine::Lane;
+use clearspan_node::engine::{Lane, ProposeError};
 
 use crate::nodes::{Cluster, Payment, SHARDS, eventually};
 
@@ -339,4 +339,45 @@ fn a_cycle_goes_on_when_the_leader_of_its_coordinator_is_lost() {
             );
         }
     }
+}
+
+#[test]
+fn a_command_that_may_have_been_stored_is_never_told_to_have_not() {
+    let mut cluster = Cluster::new(&[1, 1, 1], false);
+    cluster.start_all();
+    cluster.found(0, 8);
+    let id = |at: usize| cluster.members[at].id;
+    for number in 0..20 {
+        let status = cluster.node(0).status();
+        let Some(leader) = (0..3).find(|&at| status[1].replica.leader == Some(id(at))) else {
+            continue;
+        };
+        let (asked, third) = ((leader + 1) % 3, (leader + 2) % 3);
+        let payment = Payment {
+            number,
+            from: 1,
+            to: 5,
+            minor: 1,
+        };
+        let before = cluster.balance(leader, 1);
+        // The command reaches the leader, its outcome does not come back.
+        cluster.hub.cut(id(leader), id(asked));
+        let told = std::thread::scope(|scope| {
+            let told = scope.spawn(|| cluster.pay(asked, &payment));
+            let stored = || cluster.balance(leader, 1) < before;
+            eventually("it is stored", || stored() || told.is_finished());
+            // Then nobody can be asked any more.
+            for (from, to) in [(asked, leader), (asked, third), (third, asked)] {
+                cluster.hub.cut(id(from), id(to));
+            }
+            (stored() && !told.is_finished()).then(|| told.join().unwrap())
+        });
+        cluster.hub.heal();
+        cluster.all_agree();
+        if let Some(told) = told {
+            assert!(matches!(told, Err(ProposeError::Unknown)), "{told:?}");
+            return;
+        }
+    }
+    panic!("no command was stored whose outcome was lost");
 }

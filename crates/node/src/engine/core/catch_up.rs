@@ -242,6 +242,10 @@ impl Core {
             let compared = &mut self.shards[at].compared;
             compared.reset(mark.position.index, digest);
         }
+        crate::events::log(
+            "shard.snapshot-installed",
+            serde_json::json!({ "shard": id.get(), "index": mark.position.index }),
+        );
         let shard = &mut self.shards[at];
         shard.older_snapshot = mark.position.index;
         shard.newest_snapshot = mark.position.index;

@@ -8,6 +8,8 @@ pub(super) struct Pending {
     pub(super) data: Bytes,
     /// Whether it may be sent again when it is not known whether it was stored: applied twice it has no second effect.
     pub(super) repeatable: bool,
+    /// An earlier try may have been stored: whatever the last one comes to, nobody may be told that nothing was.
+    pub(super) unsure: bool,
     pub(super) origin: Origin,
     pub(super) deadline: Timestamp,
 }
@@ -55,6 +57,7 @@ impl Core {
             shard,
             data,
             repeatable,
+            unsure: false,
             origin: Origin::Here(reply),
             deadline,
         });
@@ -69,6 +72,7 @@ impl Core {
             shard: self.shards[at].id,
             data,
             repeatable: true,
+            unsure: false,
             origin,
             deadline,
         });
@@ -154,9 +158,12 @@ impl Core {
             Ok(_) | Err(ProposeError::Diverged | ProposeError::Dropped(DropReason::Invalid)) => {
                 false
             }
-            // Nothing was stored.
+            // Nothing was stored by this try.
             Err(ProposeError::Dropped(reason)) if *reason != DropReason::Unknown => true,
-            Err(_) => pending.repeatable,
+            Err(_) => {
+                pending.unsure = true;
+                pending.repeatable
+            }
         };
         let now = self.shared.clock.now();
         if again && matches!(pending.origin, Origin::Here(_)) {
@@ -170,8 +177,11 @@ impl Core {
         self.finish(pending, result);
     }
 
-    pub(super) fn finish(&mut self, pending: Pending, result: Result<Outcome, ProposeError>) {
+    pub(super) fn finish(&mut self, pending: Pending, mut result: Result<Outcome, ProposeError>) {
         self.in_flight_bytes -= pending.data.len();
+        if pending.unsure && result.is_err() {
+            result = Err(ProposeError::Unknown);
+        }
         match pending.origin {
             Origin::Here(reply) => reply(result),
             Origin::Peer { member, number } => {
@@ -221,6 +231,7 @@ impl Core {
                     shard,
                     data: Bytes::new(),
                     repeatable,
+                    unsure: true,
                     origin,
                     deadline: now,
                 };
@@ -276,6 +287,7 @@ impl Core {
                     shard,
                     data,
                     repeatable: true,
+                    unsure: false,
                     origin,
                     deadline,
                 });

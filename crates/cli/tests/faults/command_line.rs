@@ -129,7 +129,6 @@ fn participants() -> String {
 }
 
 #[test]
-#[ignore = "needs a quiet machine: cargo test -p clearspan-cli --test lab -- --ignored"]
 fn service_outlives_a_site_and_the_site_comes_back_by_itself() {
     let scratch = tempfile::tempdir().expect("a directory");
     let lab = Lab::up(
@@ -154,7 +153,6 @@ fn service_outlives_a_site_and_the_site_comes_back_by_itself() {
 }
 
 #[test]
-#[ignore = "needs a quiet machine: cargo test -p clearspan-cli --test lab -- --ignored"]
 fn a_side_without_quorum_says_so_until_it_is_healed() {
     let scratch = tempfile::tempdir().expect("a directory");
     let lab = Lab::up(
