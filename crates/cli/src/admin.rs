@@ -9,10 +9,11 @@ use clap::{Args, Subcommand};
 use clearspan_node::client::{Ask, Client, Retry};
 use serde_json::{Value, json};
 
+use crate::nodes::{LeadersAct, NodeAct, run_leaders, run_node};
 use crate::output;
 use crate::remote::Remote;
 
-/// Run a cluster: participants, business days, netting cycles
+/// Run a cluster: participants, business days, netting cycles, nodes
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Needs an operator's certificate. Every act is an entry of the journal; asked for again after a lost answer it is done
@@ -52,6 +53,12 @@ enum Act {
     Cycles,
     /// End the business day
     CloseDay,
+    /// Add, replace, drain and remove nodes
+    #[command(subcommand)]
+    Node(NodeAct),
+    /// Choose who leads shards
+    #[command(subcommand)]
+    Leaders(LeadersAct),
 }
 
 /// Looks at a running cycle before its wait is given up: ten minutes.
@@ -72,6 +79,8 @@ impl Admin {
             }
             Act::OpenDay { date } => act(&mut client, "day/open", &json!({ "date": date }))?,
             Act::CutOff { kind } => act(&mut client, "day/cut-off", &json!({ "kind": kind }))?,
+            Act::Node(act) => return run_node(act, &mut client, json),
+            Act::Leaders(act) => return run_leaders(act, &mut client, json),
             Act::CloseDay => act(&mut client, "day/close", &json!({}))?,
             Act::AbandonCycle => act(&mut client, "cycle/abandon", &json!({}))?,
             Act::Cycles => client.json(&Ask::get("/v1/cycles"))?,

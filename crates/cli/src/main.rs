@@ -10,6 +10,7 @@ mod day;
 mod generate;
 mod init;
 mod lab;
+mod nodes;
 mod openapi;
 mod output;
 mod query;

@@ -3,6 +3,7 @@
 
 pub mod definition;
 pub mod init;
+pub mod join;
 pub mod node_config;
 pub mod pki;
 

@@ -58,8 +58,8 @@ pub enum ServeError {
     },
     /// The data directory is empty.
     #[error(
-        "{path} holds no node's data: {name} lost it, and with it what it had promised as a voter; it must not start again as the \
-         member that it was"
+        "{path} holds no node's data: {name} lost it, and with it what it had promised as a voter; re-admit it under a new \
+         identity with `clearspan admin node replace`"
     )]
     Wiped {
         /// The directory.

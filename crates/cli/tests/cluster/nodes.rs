@@ -12,12 +12,14 @@ use serde_json::{Value, json};
 /// Everything here takes seconds; a loaded machine may need far longer.
 const DEADLINE: Duration = Duration::from_secs(180);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-pub(crate) const NODES: [&str; 3] = ["A1", "B1", "C1"];
+/// By the places of their ports; the first three found the cluster.
+const NODES: [&str; 5] = ["A1", "B1", "C1", "D1", "B2"];
+const FOUNDERS: usize = 3;
 
 pub(crate) struct Cluster {
     dir: tempfile::TempDir,
     base_port: u16,
-    nodes: [Option<Child>; 3],
+    nodes: [Option<Child>; NODES.len()],
 }
 
 /// A port from which on all that a cluster needs are free: those of nodes, clients and metrics.
@@ -31,7 +33,7 @@ fn free_base_port() -> u16 {
         };
         let all = [0, 100, 200]
             .into_iter()
-            .flat_map(|block| (0..3).map(move |node| base + block + node));
+            .flat_map(|block| (0..5).map(move |node| base + block + node));
         if all
             .map(|port| TcpListener::bind(("127.0.0.1", port)))
             .all(|bound| bound.is_ok())
@@ -55,7 +57,7 @@ impl Cluster {
         let cluster = Self {
             dir,
             base_port,
-            nodes: [None, None, None],
+            nodes: [const { None }; NODES.len()],
         };
         let base = base_port.to_string();
         let root = cluster.root();
@@ -79,7 +81,7 @@ impl Cluster {
         cluster
     }
 
-    fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.dir.path().join("cluster")
     }
 
@@ -101,8 +103,63 @@ impl Cluster {
     }
 
     pub(crate) fn start_all(&mut self) {
-        (0..NODES.len()).for_each(|at| self.start(at));
+        (0..FOUNDERS).for_each(|at| self.start(at));
         self.all_ready();
+    }
+
+    pub(crate) const fn name(at: usize) -> &'static str {
+        NODES[at]
+    }
+
+    fn operate_output(&self, through: &[usize], act: &[&str]) -> std::process::Output {
+        let nodes: Vec<String> = through.iter().map(|&at| self.address(100, at)).collect();
+        let file = |name: &str| self.root().join(name).to_str().unwrap().to_owned();
+        let (cert, key) = ("clients/operator-admin.crt", "clients/operator-admin.key");
+        binary()
+            .args(["admin", "--node", &nodes.join(","), "--patience", "120"])
+            .args(["--cert", &file(cert), "--key", &file(key)])
+            .args(["--ca", &file("pki/nodes-ca.crt")])
+            .args(act)
+            .output()
+            .unwrap()
+    }
+
+    /// `clearspan admin` with these nodes.
+    pub(crate) fn operate(&self, through: &[usize], act: &[&str]) {
+        let output = self.operate_output(through, act);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{act:?}: {said}");
+    }
+
+    /// What an act that must be refused says.
+    pub(crate) fn fails(&self, through: &[usize], act: &[&str]) -> String {
+        let output = self.operate_output(through, act);
+        assert!(!output.status.success(), "{act:?}");
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    /// Takes up a node of a new place: `act`, the cluster's directory, what it is, its addresses and settings.
+    pub(crate) fn admin(&self, through: &[usize], act: &[&str], what: &[&str], at: usize) {
+        let root = self.root();
+        let extra = self.dir.path().join("extra.toml");
+        let (peer, client, http) = (
+            self.address(0, at),
+            self.address(100, at),
+            self.address(200, at),
+        );
+        let mut all: Vec<&str> = act.to_vec();
+        all.push(root.to_str().unwrap());
+        all.extend(what);
+        all.extend(["--peer", &peer, "--client", &client, "--http", &http]);
+        all.extend(["--settings", extra.to_str().unwrap()]);
+        self.operate(through, &all);
+    }
+
+    fn address(&self, block: u16, at: usize) -> String {
+        format!(
+            "127.0.0.1:{}",
+            self.base_port + block + u16::try_from(at).unwrap()
+        )
     }
 
     /// SIGKILL.
@@ -153,15 +210,7 @@ impl Cluster {
 
     /// A client of these nodes with a certificate of the cluster's.
     pub(crate) fn client(&self, who: &str, nodes: &[usize]) -> Client {
-        let addresses: Vec<String> = nodes
-            .iter()
-            .map(|&at| {
-                format!(
-                    "127.0.0.1:{}",
-                    self.base_port + 100 + u16::try_from(at).unwrap()
-                )
-            })
-            .collect();
+        let addresses: Vec<String> = nodes.iter().map(|&at| self.address(100, at)).collect();
         let file = |end: &str| self.root().join("clients").join(format!("{who}.{end}"));
         let ca = self.root().join("pki/nodes-ca.crt");
         Client::new(&addresses, &file("crt"), &file("key"), &ca, DEADLINE).unwrap()

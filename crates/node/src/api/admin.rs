@@ -22,7 +22,7 @@ use crate::events;
 use crate::founding::{self, FoundingError};
 use crate::settings::Settings;
 
-type Answer<T> = Result<Json<T>, Problem>;
+pub(super) type Answer<T> = Result<Json<T>, Problem>;
 
 /// How long an act of the whole cluster may take to reach every shard before it is answered as under way.
 const EVERYWHERE_LOOKS: u32 = 1000;
@@ -32,7 +32,7 @@ fn refused(refusal: AdminRefusal) -> Problem {
     Problem::new(Code::Refused, format!("the ledger refused it: {refusal:?}"))
 }
 
-fn note<T>(caller: &Caller, act: &str, done: &Answer<T>) {
+pub(super) fn note<T>(caller: &Caller, act: &str, done: &Answer<T>) {
     let who = match &caller.name {
         ClientName::Operator(name) | ClientName::Auditor(name) => name.clone(),
         ClientName::Participant(bic) => bic.to_string(),

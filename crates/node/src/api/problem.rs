@@ -47,11 +47,12 @@ codes! {
     NotFound NOT_FOUND "NOT_FOUND" "There is no such path, participant, payment, cycle or output number.";
     Method METHOD_NOT_ALLOWED "METHOD" "The path does not know this method.";
     Contradiction CONFLICT "CONTRADICTION" "The settings contradict what was taken up before. Nothing was done; the detail says what differs.";
+    Quorum CONFLICT "QUORUM" "The change would leave a shard without a majority of voters that are there. Nothing was done; start those that are down.";
     RetentionEnded GONE "RETENTION_ENDED" "Output is no longer kept from that number on; the detail names the first that is.";
     TooLarge PAYLOAD_TOO_LARGE "TOO_LARGE" "The body, or what would be stored of it, is above the limit. Send several smaller messages.";
     MediaType UNSUPPORTED_MEDIA_TYPE "MEDIA_TYPE" "A message comes as application/xml or application/json; the Content-Type says something else. Nothing was done.";
     Settings UNPROCESSABLE_ENTITY "SETTINGS" "The participants' settings cannot be used; the detail names the line. Nothing was done.";
-    Refused UNPROCESSABLE_ENTITY "REFUSED" "The ledger refused the act: it does not fit the day's or the cycle's state. Nothing was done.";
+    Refused UNPROCESSABLE_ENTITY "REFUSED" "The ledger refused the act: it does not fit the state of the day, the cycle or the nodes. Nothing was done.";
     Internal INTERNAL_SERVER_ERROR "INTERNAL" "A fault of the node. Report it; the same request may be sent to another node.";
     NotFounded SERVICE_UNAVAILABLE "NOT_FOUNDED" "The cluster has no participants yet. An operator founds it.";
     Witness SERVICE_UNAVAILABLE "WITNESS" "The node is a witness and keeps no state. Ask another node.";

@@ -11,7 +11,7 @@ use super::messages::Answer;
 use super::openapi::{Content, Doc};
 use super::problem::Code;
 use super::receipts::{Range, Receipts, Through};
-use super::{Api, Scope, admin, messages, metrics, openapi, queries, receipts, status};
+use super::{Api, Scope, admin, messages, metrics, nodes, openapi, queries, receipts, status};
 use crate::history::{AccountState, CycleState, PaymentHistory};
 use crate::summary::Summary;
 
@@ -415,6 +415,126 @@ pub static ROUTES: &[Route] = &[
                 &[Content::given::<admin::CycleTouched>(r#"{ "cycle": 3 }"#)],
             )],
             codes: &[CHANGES, &[Code::Refused]],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::GET,
+        path: "/v1/nodes",
+        operation: Operation::ReadStatus,
+        handler: || get(nodes::nodes),
+        doc: Doc {
+            id: "readNodes",
+            summary: "The cluster's nodes and how the shards' groups follow",
+            description: "What this node sees; it asks nobody else.",
+            answers: &[(
+                200,
+                "The nodes as they are then",
+                &[Content::parsed::<nodes::Nodes>(
+                    "application/json",
+                    include_str!("openapi/nodes.json"),
+                )],
+            )],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::POST,
+        path: "/v1/admin/nodes/add",
+        operation: Operation::Administer,
+        handler: || post(nodes::add),
+        doc: Doc {
+            id: "addNode",
+            summary: "Take a node up, or put one in another's place",
+            description: "It follows every shard without a vote until it has caught up. With `replaces` the other one leaves each group in the same change. Asked again for the same identity it changes nothing.",
+            body: &[Content::parsed::<nodes::NewNode>(
+                "application/json",
+                r#"{ "node": "B2", "site": "B", "id": "5d1b9c20c0ffee00112233445566779c", "peer": "10.0.1.2:7101", "client": "10.0.1.2:7201" }"#,
+            )],
+            answers: &[(
+                200,
+                "The nodes as they are then",
+                &[Content::parsed::<nodes::Nodes>(
+                    "application/json",
+                    include_str!("openapi/nodes.json"),
+                )],
+            )],
+            codes: &[CHANGES, &[Code::Refused, Code::NotFound]],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::POST,
+        path: "/v1/admin/nodes/remove",
+        operation: Operation::Administer,
+        handler: || post(nodes::remove),
+        doc: Doc {
+            id: "removeNode",
+            summary: "Take a node out for good",
+            description: "Refused where a shard would be left without a majority of voters that are there. Asked again it changes nothing.",
+            body: &[Content::parsed::<nodes::Which>(
+                "application/json",
+                r#"{ "node": "B2" }"#,
+            )],
+            answers: &[(
+                200,
+                "The nodes as they are then",
+                &[Content::parsed::<nodes::Nodes>(
+                    "application/json",
+                    include_str!("openapi/nodes.json"),
+                )],
+            )],
+            codes: &[CHANGES, &[Code::Refused, Code::NotFound, Code::Quorum]],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::POST,
+        path: "/v1/admin/nodes/drain",
+        operation: Operation::Administer,
+        handler: || post(nodes::drain),
+        doc: Doc {
+            id: "drainNode",
+            summary: "Let a node lead nothing, or lead again",
+            description: "It stays a member.",
+            body: &[Content::parsed::<nodes::Drain>(
+                "application/json",
+                r#"{ "node": "B2", "draining": true }"#,
+            )],
+            answers: &[(
+                200,
+                "The nodes as they are then",
+                &[Content::parsed::<nodes::Nodes>(
+                    "application/json",
+                    include_str!("openapi/nodes.json"),
+                )],
+            )],
+            codes: &[CHANGES, &[Code::Refused, Code::NotFound]],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::POST,
+        path: "/v1/admin/leaders",
+        operation: Operation::Administer,
+        handler: || post(nodes::move_leader),
+        doc: Doc {
+            id: "moveLeader",
+            summary: "Say who leads a shard",
+            description: "It holds until it is said otherwise; without a node the shard goes back to whom it falls to.",
+            body: &[Content::parsed::<nodes::MoveLeader>(
+                "application/json",
+                r#"{ "shard": 1, "node": "A1" }"#,
+            )],
+            answers: &[(
+                200,
+                "The nodes as they are then",
+                &[Content::parsed::<nodes::Nodes>(
+                    "application/json",
+                    include_str!("openapi/nodes.json"),
+                )],
+            )],
+            codes: &[CHANGES, &[Code::Refused, Code::NotFound]],
             ..Doc::EMPTY
         },
     },

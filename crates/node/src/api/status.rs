@@ -48,7 +48,7 @@ pub struct NodeStatus {
     pub last_cycles: Vec<EndedCycle>,
     /// Participants.
     pub participants: usize,
-    /// All nodes of the definition, this one included.
+    /// All nodes of the cluster, this one included.
     pub nodes: Vec<PeerState>,
     /// Every shard, as this node sees it.
     pub shards: Vec<ShardState>,
@@ -312,9 +312,9 @@ pub(super) const fn phase_name(phase: CyclePhase) -> &'static str {
 
 impl Api {
     fn name_of(&self, member: MemberId) -> String {
-        self.definition
-            .member(member)
-            .map_or_else(|| member.get().to_string(), |node| node.name.clone())
+        let nodes = self.directory();
+        let known = nodes.get(member.get()).map(|node| node.name.clone());
+        known.unwrap_or_else(|| member.get().to_string())
     }
 
     fn site_of(&self, site: u16) -> String {
@@ -414,18 +414,18 @@ impl Api {
             .as_ref()
             .map(crate::links::Links::status)
             .unwrap_or_default();
-        let nodes = self
-            .definition
-            .nodes
-            .iter()
+        let directory = self.directory();
+        let nodes = directory
+            .present()
             .map(|node| {
-                let peer = peers.iter().find(|peer| peer.member == node.member);
+                let me = node.member == self.node.member.get();
+                let peer = peers.iter().find(|peer| peer.member.get() == node.member);
                 PeerState {
                     node: node.name.clone(),
-                    site: self.site_of(node.site),
-                    kind: kind_name(node.kind).to_owned(),
-                    client_address: node.client_address.clone(),
-                    up: peer.is_none_or(|peer| peer.connected_ns.is_some()),
+                    site: node.site.clone(),
+                    kind: if node.witness { "witness" } else { "data" }.to_owned(),
+                    client_address: node.client.clone(),
+                    up: me || peer.is_some_and(|peer| peer.connected_ns.is_some()),
                     rtt_ms: rtt(peer, |rtt| rtt.avg_ns),
                     rtt_p50_ms: rtt(peer, |rtt| rtt.p50_ns),
                     rtt_p99_ms: rtt(peer, |rtt| rtt.p99_ns),

@@ -285,7 +285,7 @@ impl Seen {
 }
 
 /// Names stand in paths and metrics.
-pub(super) fn check_name(what: &str, name: &str) -> Result<(), String> {
+pub(crate) fn check_name(what: &str, name: &str) -> Result<(), String> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     let good = (1..=NAME_MAX_BYTES).contains(&name.len())
         && name.bytes().all(allowed)
@@ -300,7 +300,7 @@ pub(super) fn check_name(what: &str, name: &str) -> Result<(), String> {
 }
 
 /// A host and a port. Whether the host exists is not asked here.
-pub(super) fn check_address(what: &str, address: &str) -> Result<(), String> {
+pub(crate) fn check_address(what: &str, address: &str) -> Result<(), String> {
     let parts = address.rsplit_once(':').filter(|(host, port)| {
         !host.is_empty()
             && !host.contains(char::is_whitespace)

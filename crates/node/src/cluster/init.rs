@@ -305,49 +305,69 @@ fn write_node(
     options: &InitOptions,
 ) -> Result<(), InitError> {
     let home = dir.join(NODES_DIR).join(&node.name);
-    let tls = home.join("tls");
     create_dir(&home)?;
+    write_identity(
+        &home,
+        &dir.join(PKI_DIR),
+        definition.cluster,
+        node.id,
+        &node.client_address,
+        authority,
+        options.now,
+    )?;
+    write(
+        &home.join(NODE_FILE),
+        &settings_text(&node.name, &options.extra_settings),
+    )
+}
+
+/// A node's certificates, and last an empty data directory with its identity: where that is, the rest is too.
+pub(super) fn write_identity(
+    home: &Path,
+    pki: &Path,
+    cluster: ClusterId,
+    id: NodeId,
+    client_address: &str,
+    authority: &Authority,
+    now: Timestamp,
+) -> Result<(), InitError> {
+    let tls = home.join("tls");
     create_dir(&tls)?;
-    let host = node
-        .client_address
-        .rsplit_once(':')
-        .map_or("", |(host, _)| host);
+    let host = client_address.rsplit_once(':').map_or("", |(host, _)| host);
     let host = host
         .trim_start_matches('[')
         .trim_end_matches(']')
         .to_owned();
     authority
-        .issue_node(node.id, &[host], options.now)?
+        .issue_node(id, &[host], now)?
         .write(&tls.join("node.crt"), &tls.join("node.key"))?;
     for kind in [AuthorityKind::Nodes, AuthorityKind::Clients] {
-        let (from, to) = (
-            kind.certificate_path(&dir.join(PKI_DIR)),
-            kind.certificate_path(&tls),
-        );
+        let (from, to) = (kind.certificate_path(pki), kind.certificate_path(&tls));
         fs::copy(&from, &to).map_err(|source| InitError::Io {
             step: "write",
             path: to,
             source,
         })?;
     }
-    let identity = Identity {
-        cluster: definition.cluster,
-        node: node.id,
-    };
+    let identity = Identity { cluster, node: id };
     DataDir::create(Layout::under(home.join("data")), identity)?;
+    Ok(())
+}
+
+/// A node's settings, with more added.
+pub(super) fn settings_text(name: &str, extra: &str) -> String {
     let mut text = format!(
-        "# Node {} of the cluster. Relative paths are from this file's directory.\n\n\
-         definition = \"../../{DEFINITION_FILE}\"\nnode = \"{}\"\ndata = \"data\"\n\n\
+        "# Node {name} of the cluster. Relative paths are from this file's directory.\n\n\
+         definition = \"../../{DEFINITION_FILE}\"\nnode = \"{name}\"\ndata = \"data\"\n\n\
          [tls]\ncertificate = \"tls/node.crt\"\nkey = \"tls/node.key\"\n\
          nodes_ca = \"tls/nodes-ca.crt\"\nclients_ca = \"tls/clients-ca.crt\"\n",
-        node.name, node.name
     );
-    if !options.extra_settings.is_empty() {
+    if !extra.is_empty() {
         text.push('\n');
-        text.push_str(&options.extra_settings);
+        text.push_str(extra);
         text.push('\n');
     }
-    write(&home.join(NODE_FILE), &text)
+    text
 }
 
 /// Where every node's settings lie, by node name.
@@ -379,7 +399,7 @@ fn create_empty(dir: &Path) -> Result<(), InitError> {
     }
 }
 
-fn create_dir(dir: &Path) -> Result<(), InitError> {
+pub(super) fn create_dir(dir: &Path) -> Result<(), InitError> {
     fs::create_dir(dir).map_err(|source| InitError::Io {
         step: "create",
         path: dir.to_owned(),
@@ -387,7 +407,7 @@ fn create_dir(dir: &Path) -> Result<(), InitError> {
     })
 }
 
-fn write(path: &Path, text: &str) -> Result<(), InitError> {
+pub(super) fn write(path: &Path, text: &str) -> Result<(), InitError> {
     fs::write(path, text).map_err(|source| InitError::Io {
         step: "write",
         path: path.to_owned(),

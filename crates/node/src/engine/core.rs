@@ -130,8 +130,8 @@ const PACKAGES_WAITING_MAX: usize = 4096;
 const IDLE_WAIT: Duration = Duration::from_millis(20);
 
 /// What to do with a node that has forgotten what it promised.
-pub(crate) const FORGOTTEN: &str = "its data is older than what it has promised (a copy put back, or wiped), so it must not vote \
-     and must not be started on this data again";
+pub(crate) const FORGOTTEN: &str = "its data is older than what it has promised (a copy put back, or wiped), so it must not vote; \
+     re-admit it under a new identity with `clearspan admin node replace`, and do not start it on this data again";
 
 pub(crate) type Started = (Vec<JoinHandle<()>>, Sender<CoreEvent>, Arc<Shared>);
 
