@@ -44,6 +44,7 @@ use meter::Meter;
 use queue::Queue;
 
 pub use clearspan_codec::frame::NotAdmitted;
+pub use convert::{recoded, weight_bytes};
 pub use meter::{RTT_KEPT, Rtt};
 
 /// Maxima and timeouts of a node's connections.

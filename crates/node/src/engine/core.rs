@@ -221,7 +221,7 @@ pub(crate) fn assemble(
         forwarded_reads: BTreeMap::new(),
         gone: BTreeMap::new(),
         tick_ns: (options.election_ns / ELECTION_TICKS as u64).max(1),
-        next_tick: shared.clock.now(),
+        next_tick: shared.clock.steady(),
         verdicts: disk.verdicts,
         pace: catch_up::Pace::new(options.catch_up_bytes_per_s),
         shared: shared.clone(),
@@ -230,7 +230,8 @@ pub(crate) fn assemble(
         snapshots: to_snapshots,
         snapshot_after_bytes: options.snapshot_after_bytes,
         writes: Vec::new(),
-        next_correlation: 0,
+        // A peer's answer to an earlier life of this node must not pass for an answer to this one.
+        next_correlation: shared.clock.now().ns(),
         in_flight_bytes: 0,
         dirty: true,
         quiet_waiters: Vec::new(),
@@ -453,7 +454,7 @@ impl Core {
     }
 
     /// Whether there is room for bulk.
-    fn takes_bulk(&self) -> bool {
+    pub(crate) fn takes_bulk(&self) -> bool {
         let in_flight_max_bytes = if self.group.is_alone() {
             ALONE_IN_FLIGHT_MAX_BYTES
         } else {
@@ -555,7 +556,7 @@ impl Core {
 
     /// How long to sleep when there is nothing to do.
     fn idle_wait(&self) -> Duration {
-        let now = self.shared.clock.now();
+        let now = self.shared.clock.steady();
         let due = self
             .pace
             .due()
@@ -565,7 +566,7 @@ impl Core {
 
     /// One beat of the replicas' clock, when it is due.
     fn tick(&mut self) {
-        let now = self.shared.clock.now();
+        let now = self.shared.clock.steady();
         if now < self.next_tick {
             return;
         }
@@ -607,7 +608,7 @@ impl Core {
     fn step(&mut self, at: usize, event: Event) {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
-            let now = clearspan_replica::Timestamp::from_ns(self.shared.clock.now().ns());
+            let now = clearspan_replica::Timestamp::from_ns(self.shared.clock.steady().ns());
             for action in self.shards[at].replica.step(event, now) {
                 match action {
                     Action::Send(messages) => {

@@ -58,6 +58,11 @@ impl PackageWriter {
         Some(self.gather(task, tasks))
     }
 
+    /// Whether a task was taken from the queue and not begun.
+    pub(crate) fn has_next(&self) -> bool {
+        self.next.is_some()
+    }
+
     /// A task and the puts at hand that go with it.
     fn gather(&mut self, task: PackageTask, tasks: &Receiver<PackageTask>) -> PackageWork {
         let first = match task {

@@ -151,6 +151,14 @@ impl Stepped {
         done
     }
 
+    /// Whether the package store has something to do.
+    #[must_use]
+    pub fn has_package_work(&self) -> bool {
+        self.package_work.is_some()
+            || self.parts.packages.has_next()
+            || !self.parts.package_tasks.is_empty()
+    }
+
     /// Begins the snapshotter's next task; false when there is none, or one is under way.
     pub fn begin_snapshot(&mut self) -> bool {
         if self.writing.is_some() {
@@ -196,7 +204,9 @@ impl Stepped {
     #[must_use]
     pub fn has_input(&self) -> bool {
         let queues = &self.parts.queues;
-        !queues.events.is_empty() || !queues.urgent.is_empty() || !queues.bulk.is_empty()
+        !queues.events.is_empty()
+            || !queues.urgent.is_empty()
+            || (!queues.bulk.is_empty() && self.parts.core.takes_bulk())
     }
 
     /// How every shard stands.

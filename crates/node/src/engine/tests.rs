@@ -160,7 +160,10 @@ fn a_node_driven_by_hand_answers_once_its_write_has_ended() {
     let dir = tempfile::tempdir().unwrap();
     let now = Arc::new(AtomicU64::new(1_000_000_000));
     let mut options = options(None);
-    options.clock = Clock::Stepped(now.clone());
+    options.clock = Clock::Stepped {
+        shown: now.clone(),
+        steady: now.clone(),
+    };
     let layout = Layout::under(dir.path().join("data"));
     let seat = Seat::alone();
     let disk = recover::open_disk(layout, &options, &seat).unwrap();

@@ -1,6 +1,7 @@
 //! What the core says, as frames, and back.
 
-use clearspan_codec::frame::{Frame, Refusal};
+use bytes::Bytes;
+use clearspan_codec::frame::{self, Frame, Refusal};
 
 use crate::engine::ProposeError;
 use crate::engine::peers::PeerFrame;
@@ -13,7 +14,8 @@ const ITEM_FIELDS_BYTES: usize = 16;
 const NODE_BYTES: usize = 1500;
 
 /// What a frame takes in a queue, in bytes: never less than on the wire but for a snapshot's list of members.
-pub(super) fn weight_bytes(frame: &PeerFrame) -> usize {
+#[must_use]
+pub fn weight_bytes(frame: &PeerFrame) -> usize {
     FRAME_FIELDS_BYTES
         + match frame {
             PeerFrame::Raft(_, message) => message
@@ -38,6 +40,18 @@ pub(super) fn weight_bytes(frame: &PeerFrame) -> usize {
                 directory.all().count() * NODE_BYTES + lives.len() * ITEM_FIELDS_BYTES
             }
         }
+}
+
+/// The frame as the other side reads it; `None` when it cannot.
+#[must_use]
+pub fn recoded(frame: PeerFrame) -> Option<PeerFrame> {
+    let cluster = [7; 16];
+    let mut bytes = Vec::new();
+    frame::encode(cluster, &to_wire(frame), &mut bytes).ok()?;
+    let (head, _) = bytes.split_first_chunk()?;
+    let header = frame::Header::decode(head, cluster).ok()?;
+    let body = Bytes::from(bytes).slice(frame::HEADER_BYTES..);
+    from_wire(frame::decode(&header, body).ok()?)
 }
 
 pub(super) fn to_wire(frame: PeerFrame) -> Frame {

@@ -350,7 +350,7 @@ impl Core {
         self.membership_changed(at);
     }
 
-    fn end_fetch(&mut self, at: usize, delivered: bool) {
+    pub(super) fn end_fetch(&mut self, at: usize, delivered: bool) {
         let shard = &mut self.shards[at];
         let id = shard.id;
         if let Some(fetch) = shard.fetch.take() {
@@ -369,7 +369,7 @@ impl Core {
 
     /// Lets go what may leave by now.
     pub(super) fn send_paced(&mut self) {
-        let now = self.shared.clock.now();
+        let now = self.shared.clock.steady();
         while let Some((to, frame)) = self.pace.pop(now) {
             // A peer that is gone asks again.
             let _ = self.peers.send(to, frame);

@@ -59,7 +59,7 @@ impl Core {
     }
 
     pub(super) fn became_leader(&mut self, at: usize) {
-        let now = self.shared.clock.now();
+        let now = self.shared.clock.steady();
         let shard = &mut self.shards[at];
         shard.links.fill(Link::default());
         shard.tick_in_flight = false;

@@ -70,7 +70,7 @@ impl Core {
 
     fn pump_link(&mut self, from: usize, to: usize) {
         let (sender, receiver) = (self.shards[from].id, self.shards[to].id);
-        let now = self.shared.clock.now();
+        let now = self.shared.clock.steady();
         loop {
             let link = self.shards[from].links[to];
             let (first, messages) = {
@@ -118,7 +118,7 @@ impl Core {
     pub(super) fn delivered(&mut self, from: usize, to: usize) {
         let (sender, receiver) = (self.shards[from].id, self.shards[to].id);
         let applied = self.shared.shard(receiver).ledger.inbound_next(sender);
-        let again_after = self.shared.clock.now().plus_ns(AGAIN_AFTER_NS);
+        let again_after = self.shared.clock.steady().plus_ns(AGAIN_AFTER_NS);
         let link = &mut self.shards[from].links[to];
         // A new lead counts anew.
         link.in_flight = link.in_flight.saturating_sub(1);

@@ -51,7 +51,7 @@ impl Core {
             repeatable,
             reply,
         } = request;
-        let deadline = self.shared.clock.now().plus_ns(PARK_NS);
+        let deadline = self.shared.clock.steady().plus_ns(PARK_NS);
         self.in_flight_bytes += data.len();
         self.route(Pending {
             shard,
@@ -64,8 +64,8 @@ impl Core {
     }
 
     pub(super) fn propose_command(&mut self, at: usize, command: &Command, origin: Origin) {
-        let now = self.shared.clock.now();
-        let data = clearspan_codec::entry::encode(now, command);
+        let now = self.shared.clock.steady();
+        let data = clearspan_codec::entry::encode(self.shared.clock.now(), command);
         self.in_flight_bytes += data.len();
         let deadline = now.plus_ns(PARK_NS);
         self.route(Pending {
@@ -86,6 +86,11 @@ impl Core {
             return;
         }
         let status = self.shards[at].replica.status();
+        if matches!(status.role, Role::Leader) && self.group.is_witness() {
+            // It applies nothing, so it knows no outcome; it leads only until somebody takes over.
+            let error = ProposeError::Dropped(DropReason::NotLeader { leader: None });
+            return self.finish(pending, Err(error));
+        }
         if matches!(status.role, Role::Leader) {
             self.next_correlation += 1;
             let correlation = Correlation(self.next_correlation);
@@ -94,7 +99,7 @@ impl Core {
                 data: pending.data.clone(),
                 correlation,
             });
-            pending.deadline = self.shared.clock.now().plus_ns(OUTCOME_NS);
+            pending.deadline = self.shared.clock.steady().plus_ns(OUTCOME_NS);
             shard.waiting.insert(correlation, pending);
             return;
         }
@@ -115,7 +120,7 @@ impl Core {
                 };
                 if self.peers.send(leader, frame) {
                     let previous = pending.deadline;
-                    pending.deadline = self.shared.clock.now().plus_ns(OUTCOME_NS).max(previous);
+                    pending.deadline = self.shared.clock.steady().plus_ns(OUTCOME_NS).max(previous);
                     self.forwarded.insert(number, (leader, pending));
                 } else {
                     self.park(pending);
@@ -165,7 +170,7 @@ impl Core {
                 pending.repeatable
             }
         };
-        let now = self.shared.clock.now();
+        let now = self.shared.clock.steady();
         if again && matches!(pending.origin, Origin::Here(_)) {
             // From the first failure on it has as long as one that finds no leader.
             pending.deadline = pending.deadline.min(now.plus_ns(PARK_NS));
@@ -277,7 +282,7 @@ impl Core {
                 shard,
                 data,
             } if shard.index() < self.shards.len() => {
-                let deadline = self.shared.clock.now().plus_ns(PARK_NS);
+                let deadline = self.shared.clock.steady().plus_ns(PARK_NS);
                 self.in_flight_bytes += data.len();
                 let origin = Origin::Peer {
                     member: from,
@@ -391,7 +396,7 @@ impl Core {
 
     pub(super) fn peer_down(&mut self, member: MemberId) {
         if self.up.remove(&member) {
-            self.gone.insert(member, self.shared.clock.now());
+            self.gone.insert(member, self.shared.clock.steady());
         }
         for at in 0..self.shards.len() {
             self.step(at, Event::Unreachable { peer: member });
@@ -441,7 +446,7 @@ impl Core {
                     .peers
                     .send(leader, PeerFrame::ReadIndex { number, shard })
                 {
-                    let deadline = self.shared.clock.now().plus_ns(PARK_NS);
+                    let deadline = self.shared.clock.steady().plus_ns(PARK_NS);
                     self.forwarded_reads
                         .insert(number, (leader, reader, deadline));
                 } else {
