@@ -107,7 +107,7 @@ fn middle_of_a_day(snapshot_after_kib: u32) -> Scene {
     let (input, outcome) = undisturbed(root.path(), Day::Netting);
     let mut place = Place::new(root.path(), &input, "out");
     place.snapshot_after_kib = snapshot_after_kib;
-    crash(&place, "after-marker-write", 100);
+    crash(&place, "after-marker-write", 24);
     Scene {
         _root: root,
         place,
@@ -119,7 +119,7 @@ fn middle_of_a_day(snapshot_after_kib: u32) -> Scene {
 /// committed, so its last bytes need not be promised.
 fn late_in_a_day() -> Scene {
     let scene = middle_of_a_day(SMALL_KIB);
-    crash(&scene.place, "before-cycle", 3);
+    crash(&scene.place, "before-cycle", 2);
     crash(&scene.place, "before-log-append", 20);
     scene
 }
