@@ -9,6 +9,7 @@ mod settings;
 pub(crate) fn all() -> anyhow::Result<Vec<(&'static str, String)>> {
     Ok(vec![
         ("cli.md", cli::text()?),
+        ("metrics.md", interface::metrics()?),
         ("openapi.json", interface::openapi()?),
         ("problems.md", interface::problems()?),
         ("reasons.md", reasons::text()),

@@ -1,11 +1,15 @@
 //! The node's figures in the OpenMetrics text format, gathered when they are asked for.
 
+mod table;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use clearspan_ledger::{CyclePhase, ShardId};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -14,8 +18,12 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::{Api, Problem};
 
+use self::table as m;
+use super::status::{EndedCycle, NodeStatus, ShardState, phase_name};
+use table::Kind;
+pub(super) use table::{METRICS, Metric};
+
 type Labels = Vec<(&'static str, String)>;
-type Gauges = Family<Labels, Gauge>;
 
 /// What the interface has answered and refused.
 #[derive(Debug, Default)]
@@ -49,122 +57,244 @@ impl Api {
 
     fn exposition(&self) -> Result<String, std::fmt::Error> {
         let status = self.node_status();
-        let mut registry = Registry::with_prefix("clearspan");
-        let gauges = |registry: &mut Registry, name: &str, help: &str| {
-            let family = Gauges::default();
-            registry.register(name, help, family.clone());
-            family
-        };
-        let set = |family: &Gauges, labels: Labels, value: u64| {
-            family
-                .get_or_create(&labels)
-                .set(i64::try_from(value).unwrap_or(i64::MAX));
-        };
-        let ready = gauges(
-            &mut registry,
-            "ready",
-            "Whether every shard has a leader and the disk has room",
-        );
-        set(&ready, Vec::new(), u64::from(status.ready));
-        let full = gauges(
-            &mut registry,
-            "disk_full",
-            "Whether the disk is too full to take anything in",
-        );
-        set(&full, Vec::new(), u64::from(status.disk_full.is_some()));
-        let leads = gauges(
-            &mut registry,
-            "shard_leader",
-            "Whether this node leads the shard",
-        );
-        let term = gauges(&mut registry, "shard_term", "Raft term");
-        let committed = gauges(
-            &mut registry,
-            "shard_committed_index",
-            "Last entry known to be committed",
-        );
-        let applied = gauges(
-            &mut registry,
-            "shard_applied_index",
-            "Last entry applied on this node",
-        );
-        let waiting = gauges(
-            &mut registry,
-            "shard_waiting",
-            "Proposals of this node without an outcome",
-        );
-        for shard in &status.shards {
-            let labels = || vec![("shard", shard.shard.to_string())];
-            set(&leads, labels(), u64::from(shard.role == "leader"));
-            set(&term, labels(), shard.term);
-            set(&committed, labels(), shard.committed_index);
-            set(&applied, labels(), shard.applied_index);
-            set(&waiting, labels(), shard.waiting as u64);
-        }
-        let up = gauges(&mut registry, "peer_up", "Whether the node is connected");
-        let queued = gauges(
-            &mut registry,
-            "peer_queued_bytes",
-            "Bytes that wait to be sent",
-        );
-        let rtt = Family::<Labels, Gauge<f64, AtomicU64>>::default();
-        registry.register_with_unit(
-            "peer_rtt",
-            "Smoothed round trip",
-            Unit::Seconds,
-            rtt.clone(),
-        );
-        let cuts = Family::<Labels, Counter>::default();
-        registry.register("peer_cuts", "Standing connections that ended", cuts.clone());
-        for node in status.nodes.iter().filter(|node| node.node != status.node) {
-            let labels = || vec![("peer", node.node.clone()), ("site", node.site.clone())];
-            set(&up, labels(), u64::from(node.up));
-            set(&queued, labels(), node.queued_bytes);
-            cuts.get_or_create(&labels()).inc_by(node.cuts);
-            if let Some(ms) = node.rtt_ms {
-                rtt.get_or_create(&labels()).set(ms / 1e3);
+        let figures = Figures::new();
+        figures.set(&m::READY, &[], u64::from(status.ready));
+        figures.set(&m::DISK_FULL, &[], u64::from(status.disk_full.is_some()));
+        let volumes = [
+            ("log", status.log_free_bytes),
+            ("packages", status.packages_free_bytes),
+        ];
+        for (volume, free) in volumes {
+            if let Some(free) = free {
+                figures.set(&m::DISK_FREE, &[volume], free);
             }
         }
-        let mut count = |name: &str, help: &str, value: u64| {
-            let counter = Counter::<u64>::default();
-            counter.inc_by(value);
-            registry.register(name, help, counter);
-        };
-        let log = self.engine.log_counts();
-        count(
-            "log_written_bytes",
-            "Bytes of entries written to the log",
-            log.bytes,
-        );
-        count("log_entries", "Entries written to the log", log.entries);
-        count("log_writes", "Writes to the log, each durable", log.writes);
-        let refused = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let counts = &self.counts;
-        count(
-            "refused_clients",
-            "Client connections refused before a request",
-            refused(&counts.refused_clients),
-        );
-        count(
-            "refused_peers",
-            "Connections refused at the door between nodes",
-            refused(&counts.refused_peers),
-        );
-        let answers = Family::<Labels, Counter>::default();
-        registry.register(
-            "http_answers",
-            "Answers by class of status",
-            answers.clone(),
-        );
-        for (class, value) in self.counts.answers.iter().enumerate().skip(2) {
-            answers
-                .get_or_create(&vec![("class", format!("{class}xx"))])
-                .inc_by(value.load(Ordering::Relaxed));
+        for shard in &status.shards {
+            let disputed = self.engine.disputed(ShardId::new(shard.shard)).is_some();
+            figures.set(
+                &m::SHARD_DISPUTED,
+                &[&shard.shard.to_string()],
+                u64::from(disputed),
+            );
+            figures.shard(shard);
         }
+        self.peers(&figures, &status);
+        figures.queues(&status);
+        figures.day(&status);
+        self.counters(&figures);
+        figures.text()
+    }
+
+    fn peers(&self, figures: &Figures, status: &NodeStatus) {
+        for node in status.nodes.iter().filter(|node| node.node != status.node) {
+            let labels = [node.node.as_str(), node.site.as_str()];
+            figures.set(&m::PEER_UP, &labels, u64::from(node.up));
+            figures.set(&m::PEER_QUEUED, &labels, node.queued_bytes);
+            figures.set(&m::PEER_CUTS, &labels, node.cuts);
+            let round_trips = [
+                (&m::PEER_RTT, node.rtt_ms),
+                (&m::PEER_RTT_P50, node.rtt_p50_ms),
+                (&m::PEER_RTT_P99, node.rtt_p99_ms),
+            ];
+            for (metric, ms) in round_trips {
+                if let Some(ms) = ms {
+                    figures.set_seconds(metric, &labels, ms / 1e3);
+                }
+            }
+        }
+        let peers = self.links.as_ref().map(crate::links::Links::status);
+        for peer in peers.unwrap_or_default() {
+            let Some(node) = self.definition.member(peer.member) else {
+                continue;
+            };
+            let site = self.site_of(node.site);
+            for (at, lane) in ["urgent", "bulk"].into_iter().enumerate() {
+                let labels = [node.name.as_str(), site.as_str(), lane];
+                let bytes = |all: [u64; 2]| all.get(at).copied().unwrap_or(0);
+                figures.set(&m::PEER_SENT, &labels, bytes(peer.sent_bytes));
+                figures.set(&m::PEER_RECEIVED, &labels, bytes(peer.received_bytes));
+            }
+        }
+    }
+
+    fn counters(&self, figures: &Figures) {
+        let log = self.engine.log_counts();
+        figures.set(&m::LOG_BYTES, &[], log.bytes);
+        figures.set(&m::LOG_ENTRIES, &[], log.entries);
+        figures.set(&m::LOG_WRITES, &[], log.writes);
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let counts = &self.counts;
+        figures.set(&m::REFUSED_CLIENTS, &[], read(&counts.refused_clients));
+        figures.set(&m::REFUSED_PEERS, &[], read(&counts.refused_peers));
+        for (class, count) in counts.answers.iter().enumerate().skip(2) {
+            figures.set(&m::HTTP_ANSWERS, &[&format!("{class}xx")], read(count));
+        }
+    }
+}
+
+/// One answer's figures.
+struct Figures {
+    registry: Registry,
+    families: BTreeMap<&'static str, Figure>,
+}
+
+enum Figure {
+    Gauge(Family<Labels, Gauge>),
+    Seconds(Family<Labels, Gauge<f64, AtomicU64>>),
+    Counter(Family<Labels, Counter>),
+}
+
+impl Figures {
+    fn new() -> Self {
+        let mut registry = Registry::with_prefix("clearspan");
+        let families = METRICS.iter().map(|metric| {
+            let Metric { name, help, .. } = *metric;
+            let figure = match metric.kind {
+                Kind::Gauge => {
+                    let family = Family::default();
+                    registry.register(name, help, Family::clone(&family));
+                    Figure::Gauge(family)
+                }
+                Kind::Seconds => {
+                    let family = Family::default();
+                    registry.register_with_unit(name, help, Unit::Seconds, Family::clone(&family));
+                    Figure::Seconds(family)
+                }
+                Kind::Counter => {
+                    let family = Family::default();
+                    registry.register(name, help, Family::clone(&family));
+                    Figure::Counter(family)
+                }
+            };
+            (name, figure)
+        });
+        let families = families.collect();
+        Self { registry, families }
+    }
+
+    fn set(&self, metric: &Metric, values: &[&str], value: u64) {
+        let labels = labels(metric, values);
+        match self.families.get(metric.name) {
+            Some(Figure::Gauge(family)) => {
+                let value = i64::try_from(value).unwrap_or(i64::MAX);
+                family.get_or_create(&labels).set(value);
+            }
+            Some(Figure::Counter(family)) => {
+                family.get_or_create(&labels).inc_by(value);
+            }
+            Some(Figure::Seconds(_)) | None => debug_assert!(false, "{metric:?} is set otherwise"),
+        }
+    }
+
+    fn set_seconds(&self, metric: &Metric, values: &[&str], seconds: f64) {
+        let labels = labels(metric, values);
+        match self.families.get(metric.name) {
+            Some(Figure::Seconds(family)) => {
+                family.get_or_create(&labels).set(seconds);
+            }
+            Some(Figure::Gauge(_) | Figure::Counter(_)) | None => {
+                debug_assert!(false, "{metric:?} is set otherwise");
+            }
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    fn set_ns(&self, metric: &Metric, values: &[&str], ns: u64) {
+        self.set_seconds(metric, values, ns as f64 / 1e9);
+    }
+
+    fn shard(&self, shard: &ShardState) {
+        let name = shard.shard.to_string();
+        let set = |metric: &Metric, value: u64| self.set(metric, &[&name], value);
+        set(&m::SHARD_LEADER, u64::from(shard.role == "leader"));
+        set(&m::SHARD_HAS_LEADER, u64::from(shard.leader.is_some()));
+        set(&m::SHARD_TERM, shard.term);
+        set(&m::SHARD_COMMITTED, shard.committed_index);
+        set(&m::SHARD_APPLIED, shard.applied_index);
+        set(&m::SHARD_SNAPSHOT, shard.snapshot_index);
+        set(&m::SHARD_WAITING, shard.waiting as u64);
+        let fetched = shard.catching_up.as_ref();
+        set(&m::CATCH_UP_RUNNING, u64::from(fetched.is_some()));
+        set(&m::CATCH_UP_HAVE, fetched.map_or(0, |it| it.have_bytes));
+        set(&m::CATCH_UP_STATE, fetched.map_or(0, |it| it.state_bytes));
+        for peer in &shard.peers {
+            let labels = [name.as_str(), peer.node.as_str()];
+            self.set(&m::LAG_ENTRIES, &labels, peer.lag_entries);
+            self.set(&m::LAG_BYTES, &labels, peer.lag_bytes);
+            self.set_ns(&m::LAG_TIME, &labels, peer.lag_ns);
+            self.set(&m::IN_FLIGHT, &labels, peer.in_flight_entries);
+        }
+    }
+
+    fn queues(&self, status: &NodeStatus) {
+        let queues = status.queues;
+        let commands = [
+            ("urgent", queues.urgent),
+            ("bulk", queues.bulk),
+            ("forwarded", queues.forwarded),
+            ("parked", queues.parked),
+        ];
+        for (queue, count) in commands {
+            self.set(&m::QUEUE_COMMANDS, &[queue], count);
+        }
+        self.set(&m::QUEUE_IN_FLIGHT, &[], queues.in_flight_bytes);
+        self.set(&m::QUEUE_LOG, &[], queues.log_writes);
+        self.set(&m::QUEUE_PACKAGES, &[], queues.packages);
+    }
+
+    fn day(&self, status: &NodeStatus) {
+        self.set(&m::DAY_OPEN, &[], u64::from(status.business_day.is_some()));
+        if let Some(payments) = status.payments {
+            let states = [
+                ("accepted", payments.accepted),
+                ("settled", payments.settled),
+                ("netting", payments.netting),
+                ("queued", payments.queued),
+                ("refused", payments.refused),
+                ("ended", payments.ended),
+                ("cancelled", payments.cancelled),
+            ];
+            for (state, count) in states {
+                self.set(&m::PAYMENTS, &[state], count);
+            }
+        }
+        let running = status.cycle.as_ref();
+        for phase in [
+            CyclePhase::Cutting,
+            CyclePhase::Reserving,
+            CyclePhase::Posting,
+        ] {
+            let phase = phase_name(phase);
+            let is_in = running.is_some_and(|cycle| cycle.phase == phase);
+            self.set(&m::CYCLE_PHASE, &[phase], u64::from(is_in));
+        }
+        self.set(
+            &m::CYCLE_ROUND,
+            &[],
+            running.map_or(0, |cycle| cycle.round.into()),
+        );
+        if let Some(EndedCycle {
+            cycle, duration_ns, ..
+        }) = status.last_cycles.first()
+        {
+            self.set(&m::CYCLE_LAST, &[], u64::from(*cycle));
+            self.set_ns(&m::CYCLE_LAST_TIME, &[], *duration_ns);
+        }
+    }
+
+    fn text(&self) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
-        encode(&mut text, &registry)?;
+        encode(&mut text, &self.registry)?;
         Ok(text)
     }
+}
+
+fn labels(metric: &Metric, values: &[&str]) -> Labels {
+    debug_assert_eq!(metric.labels.len(), values.len(), "{metric:?}");
+    let names = metric.labels.iter().copied();
+    names
+        .zip(values.iter().map(|value| (*value).to_owned()))
+        .collect()
 }
 
 pub(super) async fn metrics(State(api): State<Arc<Api>>) -> Result<Response, Problem> {
@@ -176,4 +306,32 @@ pub(super) async fn metrics(State(api): State<Arc<Api>>) -> Result<Response, Pro
         .await?;
     let content = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, content)], text).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{Figures, Kind, METRICS};
+
+    #[test]
+    fn what_the_table_names_is_what_is_exposed() {
+        let figures = Figures::new();
+        for metric in METRICS {
+            let values = vec!["some"; metric.labels.len()];
+            match metric.kind {
+                Kind::Seconds => figures.set_seconds(metric, &values, 1.5),
+                Kind::Gauge | Kind::Counter => figures.set(metric, &values, 1),
+            }
+        }
+        let text = figures.text().expect("a text");
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        let exposed: BTreeSet<&str> = lines
+            .filter_map(|line| line.split(['{', ' ']).next())
+            .collect();
+        let named: Vec<String> = METRICS.iter().map(super::Metric::full_name).collect();
+        let names: BTreeSet<&str> = named.iter().map(String::as_str).collect();
+        assert_eq!(names.len(), METRICS.len(), "a name stands twice");
+        assert_eq!(exposed, names);
+    }
 }

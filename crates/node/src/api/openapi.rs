@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::access::{Access, Role, access};
 use super::extract::Json;
+use super::metrics::METRICS;
 use super::problem::{Code, Problem, ProblemDocument};
 use super::routes::{ROUTES, Route};
 
@@ -157,10 +158,13 @@ pub fn document() -> Value {
         "x-problem-codes": Code::ALL.iter().map(|code| json!({
             "code": code.text(), "status": code.status().as_u16(), "meaning": code.meaning(),
         })).collect::<Vec<_>>(),
+        "x-metrics": METRICS.iter().map(|metric| json!({
+            "name": metric.full_name(), "type": metric.type_name(), "labels": metric.labels(), "meaning": metric.help(),
+        })).collect::<Vec<_>>(),
     })
 }
 
-const INFO: &str = "HTTPS with client certificates (TLS 1.3). Any node takes any participant's request. Every refusal is a problem document (RFC 9457) with a stable `code`; `x-problem-codes` lists all. What cannot be done at the moment is answered 503 with `Retry-After`. Amounts are texts with the currency's decimals, never floating point; `minor` is the same in minor units. Answers say the shard and log index at which they hold and are linearizable unless `stale=true` asks for what the node has at hand.";
+const INFO: &str = "HTTPS with client certificates (TLS 1.3). Any node takes any participant's request. Every refusal is a problem document (RFC 9457) with a stable `code`; `x-problem-codes` lists all. `x-metrics` lists the figures of `/metrics`. What cannot be done at the moment is answered 503 with `Retry-After`. Amounts are texts with the currency's decimals, never floating point; `minor` is the same in minor units. Answers say the shard and log index at which they hold and are linearizable unless `stale=true` asks for what the node has at hand.";
 
 const TAGS: [(&str, &str); 5] = [
     ("messages", "Messages in, numbered output out"),

@@ -317,7 +317,7 @@ impl Api {
         known.unwrap_or_else(|| member.get().to_string())
     }
 
-    fn site_of(&self, site: u16) -> String {
+    pub(super) fn site_of(&self, site: u16) -> String {
         self.definition
             .sites
             .get(usize::from(site))
