@@ -1,4 +1,4 @@
-//! Automation of the repository: `cargo xtask ci | tidy | faults | golden`.
+//! Automation of the repository: `cargo xtask ci | tidy | faults | golden | sim`.
 
 #![forbid(unsafe_code)]
 
@@ -18,7 +18,10 @@ cargo xtask tidy          fails when generated documents differ from the code, o
 cargo xtask tidy --write  writes the generated documents
 cargo xtask faults [--minutes N] [--seed S] [--scenario NAME]
                           faults on clusters of real processes until the time is up, 10 minutes unless said
-cargo xtask golden        writes golden files of layouts; refuses to change one that is committed";
+cargo xtask golden        writes golden files of layouts; refuses to change one that is committed
+cargo xtask sim           runs the seeds that once failed
+cargo xtask sim --seeds N runs so many fresh seeds of the simulator; --seed X prints what happens in one, --shrink X looks
+                          for less that fails as well; without a right argument it names all";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -29,6 +32,8 @@ fn main() -> ExitCode {
         ["tidy", "--write"] => tidy::run(true),
         ["faults", ref options @ ..] => faults::run(options),
         ["golden"] => golden::run(),
+        ["sim"] => sim(&["--kept", "crates/sim/seeds/kept.txt"]),
+        ["sim", ref rest @ ..] => sim(rest),
         ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             return ExitCode::SUCCESS;
@@ -45,6 +50,13 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The simulator, optimised: it is as slow as it is thorough.
+fn sim(arguments: &[&str]) -> anyhow::Result<()> {
+    let mut words = vec!["run", "--release", "--quiet", "-p", "clearspan-sim", "--"];
+    words.extend(arguments);
+    run::check(run::cargo(&words))
 }
 
 /// The repository.
