@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use clearspan_node::engine::disk::{Disk, Packages, SnapshotStore, Verdicts};
+use clearspan_node::engine::disk::{Disk, NodesStore, Packages, SnapshotStore, Verdicts};
 use clearspan_replica::{
     Append, Entry, LogError, LogPosition, LogStore, MemoryLog, ShardId, ShardLog, SnapshotMark,
 };
-use clearspan_storage::{Package, PackageError, SnapshotError, SnapshotFile};
+use clearspan_storage::{DataDirError, Package, PackageError, SnapshotError, SnapshotFile};
 
 use crate::rng::Rng;
 
@@ -54,6 +54,8 @@ pub(crate) struct DiskState {
     damaged_logs: BTreeSet<ShardId>,
     diverged: Option<String>,
     disputed: BTreeMap<ShardId, String>,
+    /// What the node knows of the cluster's nodes.
+    nodes: Option<Bytes>,
     /// Operations that change something, so far.
     operations: u64,
     /// Power goes at this operation.
@@ -79,6 +81,7 @@ impl SimDisk {
             packages: Box::new(PackagePort(self.clone())),
             snapshots: Box::new(SnapshotPort(self.clone())),
             verdicts: Box::new(VerdictPort(self.clone())),
+            nodes: Box::new(NodesPort(self.clone())),
             cluster: 7,
             lock: Box::new(()),
         }
@@ -398,5 +401,22 @@ impl Verdicts for VerdictPort {
 
     fn read_disputed(&self, _shards: u16) -> io::Result<BTreeMap<ShardId, String>> {
         Ok(self.0.state().disputed.clone())
+    }
+}
+
+#[derive(Debug)]
+struct NodesPort(SimDisk);
+
+impl NodesStore for NodesPort {
+    fn read(&self) -> Result<Option<Bytes>, DataDirError> {
+        Ok(self.0.state().nodes.clone())
+    }
+
+    fn replace(&self, bytes: &[u8]) -> Result<(), DataDirError> {
+        let mut state = self.0.state();
+        if state.reaches() {
+            state.nodes = Some(Bytes::copy_from_slice(bytes));
+        }
+        Ok(())
     }
 }

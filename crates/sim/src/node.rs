@@ -1,12 +1,13 @@
 //! One simulated node: its disk for good, its process for as long as it lives.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clearspan_ledger::ShardId;
+use clearspan_ledger::nodes::NodeDirectory;
 use clearspan_node::clock::Clock;
-use clearspan_node::engine::group::Group;
+use clearspan_node::engine::group::Seat;
 use clearspan_node::engine::peers::{PeerFrame, Peers};
 use clearspan_node::engine::stepped::Stepped;
 use clearspan_node::engine::{EngineError, EngineOptions, Inlet, ProposeError};
@@ -56,6 +57,12 @@ impl Peers for SimPeers {
         view.sent.push((to, frame));
         true
     }
+
+    /// The members are those of the founding; the network links all of them.
+    fn set_nodes(&mut self, _: &NodeDirectory, _: &BTreeSet<MemberId>) {}
+
+    /// Disks are never put back from older copies.
+    fn set_lives(&mut self, _: &BTreeMap<MemberId, u64>) {}
 }
 
 /// A member's place among the nodes.
@@ -144,12 +151,7 @@ impl SimNode {
         self.steady.store(steady, Ordering::Relaxed);
     }
 
-    pub(crate) fn open(
-        &self,
-        plan: &Plan,
-        group: Group,
-        nodes: usize,
-    ) -> Result<Life, EngineError> {
+    pub(crate) fn open(&self, plan: &Plan, seat: Seat, nodes: usize) -> Result<Life, EngineError> {
         let view = SharedView::default();
         {
             let mut view = view.get();
@@ -167,7 +169,7 @@ impl SimNode {
         };
         let mut door = None;
         let peers = SimPeers(view.clone());
-        let stepped = Stepped::open(self.disk.ports(), plan.shards, options, group, |inlet| {
+        let stepped = Stepped::open(self.disk.ports(), plan.shards, options, seat, |inlet| {
             door = Some(inlet);
             Box::new(peers)
         })?;

@@ -6,7 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use clearspan_ledger::ShardId;
-use clearspan_node::engine::group::{Group, Member};
+use clearspan_ledger::nodes::{NodeDirectory, NodeRecord};
+use clearspan_node::engine::group::Seat;
 use clearspan_node::engine::peers::PeerFrame;
 use clearspan_replica::MessageKind;
 
@@ -263,15 +264,19 @@ impl World {
             .rotate_left(29);
     }
 
-    fn group(&self, me: usize) -> Group {
-        let members = (0..self.nodes.len()).map(|at| Member {
-            id: member(at),
-            site: self.plan.sites[at],
+    fn seat(&self, me: usize) -> Seat {
+        let founders = (0..self.nodes.len()).map(|at| NodeRecord {
+            member: member(at).get(),
+            id: at as u128 + 1,
+            name: format!("N{at}"),
+            site: format!("S{}", self.plan.sites[at]),
             witness: self.nodes[at].witness,
+            ..NodeRecord::default()
         });
-        Group {
+        Seat {
             me: member(me),
-            members: members.collect(),
+            witness: self.nodes[me].witness,
+            founding: NodeDirectory::founding(founders.collect()),
         }
     }
 
@@ -427,7 +432,7 @@ impl World {
         if self.nodes[node].lost || self.nodes[node].life.is_some() {
             return;
         }
-        let group = self.group(node);
+        let group = self.seat(node);
         let count = self.nodes.len();
         self.nodes[node].show_time(self.now_ns);
         let snapshots: usize = self
