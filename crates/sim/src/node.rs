@@ -20,6 +20,9 @@ use crate::plan::Plan;
 /// Where simulated time begins: the tests' business day.
 pub(crate) const START_NS: u64 = 1_796_000_000_000_000_000;
 
+/// Pieces of snapshots, several of which are asked for ahead, must fit the queue beside the rest.
+const PIECES_IN_QUEUE: usize = 32;
+
 /// A node's network as its core sees it during one call.
 #[derive(Debug, Default)]
 pub(crate) struct View {
@@ -165,6 +168,7 @@ impl SimNode {
             },
             snapshot_after_bytes: plan.snapshot_after_bytes,
             election_ns: plan.election_ns,
+            piece_bytes: (plan.queue_max_bytes / PIECES_IN_QUEUE).max(1),
             ..EngineOptions::default()
         };
         let mut door = None;
