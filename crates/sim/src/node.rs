@@ -135,7 +135,7 @@ pub(crate) struct SimNode {
     /// Damaged for good: it stays down.
     pub(crate) lost: bool,
     pub(crate) witness: bool,
-    /// The highest term on its disk, by shard, over all lives.
+    /// A later life began from a snapshot.
     pub(crate) restarted_from_snapshot: bool,
 }
 
