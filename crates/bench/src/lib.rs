@@ -5,3 +5,4 @@
 pub mod cluster;
 pub mod generate;
 pub mod measure;
+pub mod program;
