@@ -12,6 +12,7 @@
 
 mod crash_point;
 mod data_dir;
+mod engine_call;
 mod file;
 mod free_space;
 mod log;

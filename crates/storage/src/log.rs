@@ -11,7 +11,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -24,6 +23,7 @@ use raft_engine::{Command, Config, Engine, LogBatch, MessageExt, ReadableSize, R
 
 use crate::crash_point::crash_point;
 use crate::data_dir::{DataDir, NodeId, patiently};
+use crate::engine_call::engine_call;
 use crate::free_space::{FreeSpace, VolumeSpace};
 
 mod file_system;
@@ -174,10 +174,8 @@ impl Log {
         let engine = open_engine(&dir, &options, &files, false)?;
         let shards = recover(&engine, &files, &dir, node)?;
         check_marks(&marker, &shards)?;
-        catch_unwind(AssertUnwindSafe(|| drop_revenants(&engine, &shards)))
-            .unwrap_or_else(|panic| {
-                Err(raft_engine::Error::Other(panic_text(panic.as_ref()).into()))
-            })
+        engine_call(|| drop_revenants(&engine, &shards))
+            .unwrap_or_else(|panic| Err(raft_engine::Error::Other(panic.into())))
             .map_err(|source| fatal(format!("open the log in {}", dir.display()), source))?;
         let LogOptions {
             reserve_bytes,
@@ -207,7 +205,7 @@ impl Log {
         call: impl FnOnce(&Engine<LogFiles>) -> raft_engine::Result<T>,
     ) -> Result<T, LogError> {
         let engine = self.engine()?;
-        match catch_unwind(AssertUnwindSafe(|| call(engine))) {
+        match engine_call(|| call(engine)) {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(error)) if is_full(&error) => {
                 let free_bytes = self.free_space.free_bytes(&self.dir).unwrap_or(0);
@@ -221,7 +219,7 @@ impl Log {
                 let cause = self
                     .files
                     .take_sync_error()
-                    .map_or_else(|| panic_text(panic.as_ref()).into(), Into::into);
+                    .map_or_else(|| panic.into(), Into::into);
                 Err(self.stop(step, cause))
             }
         }
@@ -474,7 +472,7 @@ impl Drop for Log {
         if let Some(engine) = self.engine.take() {
             // Everything promised was synced when it was written. What a failure here can lose is a commit index or a cut,
             // and how sharp the mark is; so it is no reason to bring the process down on its way out.
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(engine)));
+            let _ = engine_call(|| drop(engine));
             let _ = self.marker.sync();
         }
     }
@@ -501,12 +499,6 @@ fn fatal(step: String, source: impl Into<Box<dyn std::error::Error + Send + Sync
 
 fn is_full(error: &raft_engine::Error) -> bool {
     matches!(error, raft_engine::Error::Io(error) if error.kind() == io::ErrorKind::StorageFull)
-}
-
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().cloned();
-    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
-        .unwrap_or_else(|| "the log engine panicked".to_owned())
 }
 
 fn marker_error(error: MarkerError, path: &std::path::Path) -> LogError {
@@ -574,9 +566,7 @@ fn open_engine(
     let opened = patiently(
         || {
             let (config, files) = (config.clone(), Arc::new(files.clone()));
-            catch_unwind(AssertUnwindSafe(|| {
-                Engine::open_with_file_system(config, files)
-            }))
+            engine_call(|| Engine::open_with_file_system(config, files))
         },
         // The data directory is ours, so this is no second node.
         |opened| matches!(opened, Ok(Err(error)) if error.to_string().contains(ENGINE_LOCK_HELD)),
@@ -589,7 +579,7 @@ fn open_engine(
         Ok(Err(error)) => Err(unreadable(error.to_string())),
         Err(panic) => Err(match files.take_sync_error() {
             Some(source) => fatal(format!("open the log in {}", dir.display()), source),
-            None => unreadable(panic_text(panic.as_ref())),
+            None => unreadable(panic),
         }),
     }
 }
@@ -615,14 +605,12 @@ fn read_entry(
             reason,
         }
     };
-    let found = catch_unwind(AssertUnwindSafe(|| {
-        engine.get_entry::<Records>(group(shard), index)
-    }));
+    let found = engine_call(|| engine.get_entry::<Records>(group(shard), index));
     let record = match found {
         Ok(Ok(Some(record))) => record,
         Ok(Ok(None)) => return Err(corrupt("it is missing".to_owned())),
         Ok(Err(error)) => return Err(corrupt(error.to_string())),
-        Err(panic) => return Err(corrupt(panic_text(panic.as_ref()))),
+        Err(panic) => return Err(corrupt(panic)),
     };
     let entry = record::decode_entry(node, shard, index, Bytes::from(record.value));
     entry.map_err(|reason| corrupt(reason.to_owned()))

@@ -18,8 +18,11 @@ use fjall::{
 
 use crate::crash_point::crash_point;
 use crate::data_dir::DataDir;
+use crate::engine_call::engine_call;
 use crate::file::Fields;
 use crate::free_space::{FreeSpace, VolumeSpace};
+
+mod check;
 
 const VERSION: u8 = 1;
 const KEY_BYTES: usize = 10;
@@ -137,14 +140,18 @@ impl PackageStore {
             place: place.clone(),
             source: source.into(),
         })?;
-        let database = Database::builder(&place)
-            .cache_size(options.cache_bytes)
-            // Packages are compact already, and trying again costs more than anything else here.
-            .journal_compression(CompressionType::None)
-            // Two cores suffice for flushing and compaction; they must not crowd the ledgers.
-            .worker_threads(2)
-            .open()
-            .map_err(fatal("open the package store"))?;
+        check::check_files(&place)
+            .map_err(|source| fatal("open the package store")(source.into()))?;
+        let database = store_call(|| {
+            Database::builder(&place)
+                .cache_size(options.cache_bytes)
+                // Packages are compact already, and trying again costs more than anything else here.
+                .journal_compression(CompressionType::None)
+                // Two cores suffice for flushing and compaction; they must not crowd the ledgers.
+                .worker_threads(2)
+                .open()
+        })
+        .map_err(fatal("open the package store"))?;
         let keyspace = || {
             let separation = KvSeparationOptions::default()
                 .separation_threshold(SEPARATION_BYTES)
@@ -152,8 +159,7 @@ impl PackageStore {
                 .compression(CompressionType::None);
             KeyspaceCreateOptions::default().with_kv_separation(Some(separation))
         };
-        let packages = database
-            .keyspace("packages", keyspace)
+        let packages = store_call(|| database.keyspace("packages", keyspace))
             .map_err(fatal("open the package table"))?;
         Ok(Self {
             database,
@@ -191,9 +197,7 @@ impl PackageStore {
             let key = key(package.shard, package.number);
             writes.insert(&self.packages, key, encode(&key, &package.data));
         }
-        writes
-            .commit()
-            .map_err(|source| self.fatal("put packages", source))?;
+        store_call(|| writes.commit()).map_err(|source| self.fatal("put packages", source))?;
         crash_point("after-package-put");
         Ok(())
     }
@@ -201,7 +205,7 @@ impl PackageStore {
     /// One package, checked; `None` when there is none under this number.
     pub fn get(&self, shard: ShardId, number: u64) -> Result<Option<Bytes>, PackageError> {
         let key = key(shard, number);
-        match self.packages.get(key) {
+        match store_call(|| self.packages.get(key)) {
             Ok(None) => Ok(None),
             Ok(Some(value)) => {
                 let data = decode(&key, &value);
@@ -214,18 +218,19 @@ impl PackageStore {
 
     /// The numbers of a shard's first and last stored package.
     pub fn span(&self, shard: ShardId) -> Result<Option<(u64, u64)>, PackageError> {
-        let mut numbers = self.packages.prefix(shard.get().to_be_bytes());
-        let next = |found: Option<fjall::Guard>| {
-            let Some(found) = found else { return Ok(None) };
-            let key = found
-                .key()
-                .map_err(|error| self.read_error(shard, 0, error))?;
-            number_of(&key)
-                .map(Some)
-                .ok_or_else(|| self.corrupt(shard, 0, "its key has another length"))
+        let ends = store_call(|| {
+            let mut numbers = self.packages.prefix(shard.get().to_be_bytes());
+            let key = |found: Option<fjall::Guard>| found.map(fjall::Guard::key).transpose();
+            Ok((key(numbers.next())?, key(numbers.next_back())?))
+        });
+        let (first, last) = ends.map_err(|error| self.read_error(shard, 0, error))?;
+        let number = |key: Option<fjall::UserKey>| {
+            let number = key.map(|key| number_of(&key).ok_or("its key has another length"));
+            number
+                .transpose()
+                .map_err(|reason| self.corrupt(shard, 0, reason))
         };
-        let first = next(numbers.next())?;
-        let last = next(numbers.next_back())?;
+        let (first, last) = (number(first)?, number(last)?);
         Ok(first.map(|first| (first, last.unwrap_or(first))))
     }
 
@@ -234,38 +239,34 @@ impl PackageStore {
     pub fn remove_through(&self, shard: ShardId, number: u64) -> Result<u64, PackageError> {
         let mut removed_count = 0;
         loop {
-            let mut writes = self.database.batch();
-            for found in self
-                .packages
-                .range(key(shard, 0)..=key(shard, number))
-                .take(REMOVE_BATCH_COUNT)
-            {
-                let key = found
-                    .key()
-                    .map_err(|error| self.read_error(shard, number, error))?;
-                writes.remove(&self.packages, key);
-            }
-            if writes.is_empty() {
+            let found = store_call(|| {
+                let range = self.packages.range(key(shard, 0)..=key(shard, number));
+                let keys = range.take(REMOVE_BATCH_COUNT).map(fjall::Guard::key);
+                keys.collect::<fjall::Result<Vec<_>>>()
+            });
+            let keys = found.map_err(|error| self.read_error(shard, number, error))?;
+            if keys.is_empty() {
                 return Ok(removed_count);
             }
-            removed_count += writes.len() as u64;
-            writes
-                .commit()
+            removed_count += keys.len() as u64;
+            let mut writes = self.database.batch();
+            for key in keys {
+                writes.remove(&self.packages, key);
+            }
+            store_call(|| writes.commit())
                 .map_err(|source| self.fatal("remove packages", source))?;
         }
     }
 
     /// Makes everything put or removed before durable.
     pub fn persist(&self) -> Result<(), PackageError> {
-        self.database
-            .persist(PersistMode::SyncAll)
+        store_call(|| self.database.persist(PersistMode::SyncAll))
             .map_err(|source| self.fatal("sync the package store", source))
     }
 
     /// Moves what is buffered in memory into the store's files and waits for it, as before a copy of the directory.
     pub fn flush(&self) -> Result<(), PackageError> {
-        self.packages
-            .rotate_memtable_and_wait()
+        store_call(|| self.packages.rotate_memtable_and_wait())
             .map_err(|source| self.fatal("flush the package store", source))
     }
 
@@ -300,6 +301,12 @@ impl PackageStore {
             other => self.corrupt(shard, number, other.to_string()),
         }
     }
+}
+
+/// Runs one call of the engine. Damaged files can trip its own assertions: that is damage, as it says of other damage.
+fn store_call<T>(call: impl FnOnce() -> fjall::Result<T>) -> fjall::Result<T> {
+    engine_call(call)
+        .unwrap_or_else(|panic| Err(io::Error::new(io::ErrorKind::InvalidData, panic).into()))
 }
 
 /// The engine opens no store whose setting up was cut off before its version was noted. Such a one never held anything:
