@@ -38,6 +38,7 @@ use crate::cluster::pki::ClientName;
 use crate::documents::{self, Cache, Documents};
 use crate::engine::{Engine, ReadError, Reading};
 use crate::links::Links;
+use crate::rate::{RateLimits, Rates};
 use access::{Access, Caller};
 
 pub use door::{Door, plain, tls};
@@ -68,6 +69,7 @@ pub struct Api {
     pub definition: Definition,
     /// This node.
     pub node: Node,
+    rates: Rates,
     documents: documents::Settings,
     cache: Cache,
     counts: metrics::Counts,
@@ -170,10 +172,17 @@ fn must_name(subject: Option<Bic>) -> Result<Bic, Problem> {
 impl Api {
     /// Over a running node.
     #[must_use]
-    pub fn new(engine: Engine, links: Option<Links>, definition: Definition, node: Node) -> Self {
+    pub fn new(
+        engine: Engine,
+        links: Option<Links>,
+        definition: Definition,
+        node: Node,
+        rate: RateLimits,
+    ) -> Self {
         Self {
             engine,
             links,
+            rates: Rates::new(rate),
             documents: documents::Settings::new(definition.clearing_house),
             cache: Cache::new(),
             counts: metrics::Counts::default(),

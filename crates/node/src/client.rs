@@ -76,6 +76,8 @@ pub struct Reply {
     pub status: StatusCode,
     /// `Content-Type`.
     pub content_type: String,
+    /// `Retry-After`.
+    pub retry_after: Option<Duration>,
     /// The body.
     pub body: Bytes,
 }
@@ -264,7 +266,7 @@ impl Client {
         self
     }
 
-    /// Sends a request until a node has answered it, done or refused.
+    /// Sends a request until a node has answered it, done or refused. Over its rate (429) it waits as the node says.
     ///
     /// # Errors
     /// [`ClientError::Unreachable`] when nobody did in time, or it may not be sent again and its outcome is unknown.
@@ -286,6 +288,16 @@ impl Client {
                         return Ok(reply);
                     }
                     Ok(reply)
+                }
+                // Over its rate at this node, whoever asks waits for as long as it is told: another node's rate is not for
+                // that. Nothing was stored, so anything may be sent again.
+                Ok(reply) if reply.status == StatusCode::TOO_MANY_REQUESTS => {
+                    let wait = reply.retry_after.unwrap_or(TRY_AGAIN).max(TRY_AGAIN);
+                    if Instant::now() + wait > deadline {
+                        return Ok(reply);
+                    }
+                    std::thread::sleep(wait);
+                    continue;
                 }
                 Ok(reply) => return Ok(reply),
                 Err(Failed { why, sent }) => {

@@ -657,6 +657,12 @@ impl Engine {
         self.shared.clock.now()
     }
 
+    /// The node's clock for waits and rates, which nobody sets.
+    #[must_use]
+    pub fn steady(&self) -> clearspan_ledger::Timestamp {
+        self.shared.clock.steady()
+    }
+
     /// Takes a snapshot of every shard, makes everything durable, and stops.
     pub fn close(mut self) {
         self.snapshot_all();

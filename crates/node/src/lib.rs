@@ -20,6 +20,7 @@ pub mod inbox;
 pub mod links;
 pub mod outbox;
 pub mod overview;
+pub mod rate;
 pub mod serve;
 pub mod settings;
 pub mod summary;

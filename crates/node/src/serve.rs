@@ -136,6 +136,7 @@ pub fn serve(config_path: &Path) -> Result<(), ServeError> {
         Some(links),
         config.definition.clone(),
         config.node.clone(),
+        config.rate.clone(),
     ));
     // Whoever was refused before now was refused, only not counted.
     let _ = refused.set(Arc::downgrade(&api));

@@ -22,8 +22,8 @@ use super::extract::{Body, Json};
 use super::receipts::{ReceiptDocument, form};
 use super::{Api, COORDINATOR, Code, Problem, must_name};
 use crate::documents::Document;
-use crate::engine::ProposeError;
-use crate::gateway::Gateway;
+use crate::engine::{Lane, ProposeError};
+use crate::gateway::{Gateway, lane_of};
 
 /// What became of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -302,14 +302,21 @@ fn take(api: &Api, sender: Bic, form: Form, body: Bytes) -> Result<Taken, Proble
             "the cluster has no participants yet",
         ));
     };
+    let now = || api.engine.steady();
+    api.rates.take_bytes(sender, body.len() as u64, now())?;
     let gateway = Gateway::new(&api.engine, amount_max);
+    // What is no submission costs as one payment: reading it and answering is work.
+    let take_one = || api.rates.take_payments(sender, Lane::Bulk, 1, now());
     let mut json = None;
     let read = match form {
         Form::Xml => gateway.read(&body, Some(sender)),
         Form::Json => {
             let message = match Message::parse(&body) {
                 Ok(message) => message,
-                Err(fault) => return Ok(of_no_form(fault)),
+                Err(fault) => {
+                    take_one()?;
+                    return Ok(of_no_form(fault));
+                }
             };
             let xml = json::to_xml(&message, sender, api.engine.now());
             json = Some(message);
@@ -325,6 +332,7 @@ fn take(api: &Api, sender: Bic, form: Form, body: Bytes) -> Result<Taken, Proble
     };
     let documents = match read {
         Err(fault) => {
+            take_one()?;
             let (status, answer) = unreadable(api, sender, json.as_ref(), &fault)?;
             return Ok(Taken::Answered(status, answer));
         }
@@ -332,6 +340,9 @@ fn take(api: &Api, sender: Bic, form: Form, body: Bytes) -> Result<Taken, Proble
             submission, notes, ..
         })) => {
             must_be_sender(submission.sender, sender)?;
+            let payments = submission.payments.len() as u64;
+            let lane = lane_of(&submission);
+            api.rates.take_payments(sender, lane, payments, now())?;
             let head = head_of(&submission);
             let (told, outcome) = oneshot::channel();
             let reply = Box::new(move |result| {
@@ -350,12 +361,14 @@ fn take(api: &Api, sender: Bic, form: Form, body: Bytes) -> Result<Taken, Proble
         }
         Ok(Incoming::StatusRequest(request)) => {
             must_be_sender(request.sender, sender)?;
+            take_one()?;
             api.catch_up(api.shards(), false)?;
             let reading = api.engine.read();
             api.documents(&reading).status_answer(&request)?
         }
         Ok(Incoming::ReportRequest(request)) => {
             must_be_sender(request.sender, sender)?;
+            take_one()?;
             api.catch_up(api.shards(), false)?;
             let reading = api.engine.read();
             api.documents(&reading).report_answer(&request)?

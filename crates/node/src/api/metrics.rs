@@ -81,8 +81,38 @@ impl Api {
         self.peers(&figures, &status);
         figures.queues(&status);
         figures.day(&status);
+        self.rates(&figures);
         self.counters(&figures);
         figures.text()
+    }
+
+    fn rates(&self, figures: &Figures) {
+        let now = self.engine.steady();
+        for (lane, level) in ["urgent", "bulk"]
+            .into_iter()
+            .zip(self.rates.node_level(now).into_iter().flatten())
+        {
+            figures.set(&m::RATE_NODE_LEVEL, &[lane], level);
+        }
+        for (who, level) in self.rates.levels(now) {
+            let who = who.to_string();
+            for (lane, level) in [("urgent", level.urgent), ("bulk", level.bulk)] {
+                if let Some(level) = level {
+                    figures.set(&m::RATE_LEVEL, &[&who, lane], level);
+                }
+            }
+            if let Some(level) = level.bytes {
+                figures.set(&m::RATE_LEVEL_BYTES, &[&who], level);
+            }
+            let refused = [
+                ("urgent", level.refused_urgent),
+                ("bulk", level.refused_bulk),
+                ("bytes", level.refused_bytes),
+            ];
+            for (what, count) in refused {
+                figures.set(&m::RATE_REFUSED, &[&who, what], count);
+            }
+        }
     }
 
     fn peers(&self, figures: &Figures, status: &NodeStatus) {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::documents::DocumentError;
 use crate::engine::{ProposeError, ReadError};
+use crate::rate::TooFast;
 
 macro_rules! codes {
     ($( $name:ident $status:ident $text:literal $meaning:literal; )+) => {
@@ -53,6 +54,7 @@ codes! {
     MediaType UNSUPPORTED_MEDIA_TYPE "MEDIA_TYPE" "A message comes as application/xml or application/json; the Content-Type says something else. Nothing was done.";
     Settings UNPROCESSABLE_ENTITY "SETTINGS" "The participants' settings cannot be used; the detail names the line. Nothing was done.";
     Refused UNPROCESSABLE_ENTITY "REFUSED" "The ledger refused the act: it does not fit the state of the day, the cycle or the nodes. Nothing was done.";
+    Rate TOO_MANY_REQUESTS "RATE" "More was handed in than is agreed for a participant or than the node takes of all. Nothing was stored; send the same again after the seconds of Retry-After.";
     Internal INTERNAL_SERVER_ERROR "INTERNAL" "A fault of the node. Report it; the same request may be sent to another node.";
     NotFounded SERVICE_UNAVAILABLE "NOT_FOUNDED" "The cluster has no participants yet. An operator founds it.";
     Witness SERVICE_UNAVAILABLE "WITNESS" "The node is a witness and keeps no state. Ask another node.";
@@ -73,6 +75,8 @@ pub struct Problem {
     pub code: Code,
     /// For people: what happened and what to do.
     pub detail: String,
+    /// After how many seconds it may be tried again, where that is known.
+    pub retry_after_s: Option<u64>,
 }
 
 /// A problem document (RFC 9457).
@@ -97,6 +101,8 @@ impl Problem {
         Self {
             code,
             detail: detail.into(),
+            // What is not possible for the moment is over soon, as a rule.
+            retry_after_s: (code.status() == StatusCode::SERVICE_UNAVAILABLE).then_some(1),
         }
     }
 
@@ -171,6 +177,15 @@ impl From<ProposeError> for Problem {
     }
 }
 
+impl From<TooFast> for Problem {
+    fn from(error: TooFast) -> Self {
+        Self {
+            retry_after_s: Some(error.wait_ns.div_ceil(1_000_000_000)),
+            ..Self::new(Code::Rate, error.to_string())
+        }
+    }
+}
+
 impl From<ReadError> for Problem {
     fn from(error: ReadError) -> Self {
         let code = match error {
@@ -209,8 +224,8 @@ impl IntoResponse for Problem {
             header::CONTENT_TYPE,
             HeaderValue::from_static("application/problem+json"),
         );
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        if let Some(seconds) = self.retry_after_s {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
     }

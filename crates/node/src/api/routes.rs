@@ -112,6 +112,7 @@ pub static ROUTES: &[Route] = &[
                     Code::NotFound,
                     Code::NotFounded,
                     Code::Busy,
+                    Code::Rate,
                 ],
             ],
             ..Doc::EMPTY

@@ -1,6 +1,7 @@
 //! Every cell of the table, through the router, on an embedded node.
 
 mod packages;
+mod rates;
 
 use std::sync::Arc;
 
@@ -19,8 +20,13 @@ use super::{Api, Code, ROUTES, Route, router};
 use crate::cluster::definition::{Definition, Node, NodeKind};
 use crate::cluster::pki::ClientName;
 use crate::engine::{Engine, EngineOptions};
+use crate::rate::RateLimits;
 
 fn api(dir: &std::path::Path) -> Arc<Api> {
+    api_with(dir, RateLimits::default())
+}
+
+fn api_with(dir: &std::path::Path, rate: RateLimits) -> Arc<Api> {
     let mut options = EngineOptions::usual();
     options.log.prefill_bytes = 0;
     options.log.reserve_bytes = 1 << 20;
@@ -43,7 +49,7 @@ fn api(dir: &std::path::Path) -> Arc<Api> {
         sites: vec!["A".to_owned()],
         nodes: vec![node.clone()],
     };
-    Arc::new(Api::new(engine, None, definition, node))
+    Arc::new(Api::new(engine, None, definition, node, rate))
 }
 
 fn name_of(role: Role) -> ClientName {

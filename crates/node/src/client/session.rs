@@ -132,6 +132,11 @@ impl Session {
                 .and_then(|value| value.to_str().ok())
                 .unwrap_or_default()
                 .to_owned();
+            let retry_after = response
+                .headers()
+                .get(header::RETRY_AFTER)
+                .and_then(|value| value.to_str().ok()?.parse().ok())
+                .map(Duration::from_secs);
             let body = Limited::new(response.into_body(), ANSWER_MAX_BYTES)
                 .collect()
                 .await
@@ -141,6 +146,7 @@ impl Session {
                 node: self.node.clone(),
                 status,
                 content_type,
+                retry_after,
                 body,
             })
         };

@@ -1,5 +1,7 @@
 //! `node.toml`: one node's own settings. Relative paths are from the file's directory.
 
+mod rate;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +17,7 @@ use super::pki::TlsFiles;
 use super::{ConfigError, line_of};
 use crate::engine::{CATCH_UP_BYTES_PER_S, ELECTION_NS};
 use crate::links::{LinkLimits, PeerAddress};
+use crate::rate::RateLimits;
 
 const MIB: u64 = 1 << 20;
 /// A log file shorter than this is mostly bookkeeping.
@@ -49,6 +52,8 @@ pub struct NodeConfig {
     pub catch_up_bytes_per_s: u64,
     /// Its connections to other nodes.
     pub links: LinkLimits,
+    /// How much participants may hand in at it.
+    pub rate: RateLimits,
     /// The other founders and where it dials them.
     pub peers: Vec<PeerAddress>,
     /// Other addresses at which nodes are dialled, by name.
@@ -79,6 +84,8 @@ struct File {
     packages: FilePackages,
     #[serde(default)]
     limits: FileLimits,
+    #[serde(default)]
+    rate: rate::FileRate,
     #[serde(default)]
     peer_address: BTreeMap<String, Spanned<String>>,
 }
@@ -154,16 +161,30 @@ fn size(
     min_mib: u64,
     max_mib: u64,
 ) -> Result<u64, Fault> {
+    match setting {
+        None => Ok(default_bytes),
+        setting => Ok(number(what, setting, 0, min_mib, max_mib)? * MIB),
+    }
+}
+
+/// A setting between two bounds, or its default.
+fn number(
+    what: &str,
+    setting: Option<&Spanned<u64>>,
+    default: u64,
+    min: u64,
+    max: u64,
+) -> Result<u64, Fault> {
     let Some(setting) = setting else {
-        return Ok(default_bytes);
+        return Ok(default);
     };
-    let mib = *setting.get_ref();
-    if (min_mib..=max_mib).contains(&mib) {
-        Ok(mib * MIB)
+    let number = *setting.get_ref();
+    if (min..=max).contains(&number) {
+        Ok(number)
     } else {
         Err((
             setting.span().start,
-            format!("{what} is {mib}; give {min_mib} to {max_mib}"),
+            format!("{what} is {number}; give {min} to {max}"),
         ))
     }
 }
@@ -276,6 +297,7 @@ impl NodeConfig {
             )?,
             election_ns: election_ns(file.limits.election_ms.as_ref())?,
             links: link_limits(&file.limits)?,
+            rate: file.rate.check()?,
             peers,
             peer_addresses,
             peer_listen: peer_listen.unwrap_or_else(|| node.peer_address.clone()),

@@ -19,6 +19,7 @@ use super::pki::{
     node_of_certificate, public_server_config,
 };
 use crate::clock::Clock;
+use crate::rate::{Rate, RateLimits};
 
 fn options(sites: &str) -> InitOptions {
     InitOptions::local(parse_sites(sites).unwrap(), 6, Clock::System.now())
@@ -298,7 +299,40 @@ fn a_nodes_settings_are_read_and_checked() {
     assert_eq!(changed.catch_up_bytes_per_s, 16 << 20);
     assert_eq!(changed.peer_listen, "127.0.0.1:9");
     assert_eq!(changed.peers[0].address, "127.0.0.1:8");
+    assert_eq!(usual.rate, RateLimits::default());
+    let changed = read(&node_text(
+        "[rate]\npayments_per_s = 7\nmib_per_s = 2\nnode_payments_per_s = 90\nburst_ms = 500\nurgent_percent = 20\n\
+         [rate.participant.ALFADEFF]\npayments_per_s = 70\n",
+    ))
+    .unwrap();
+    let rate = |payments_per_s| Rate {
+        payments_per_s,
+        bytes_per_s: 2 << 20,
+    };
+    let alfa = Bic::parse(b"ALFADEFFXXX").unwrap();
+    assert_eq!(
+        changed.rate,
+        RateLimits {
+            each: rate(7),
+            named: [(alfa, rate(70))].into(),
+            node_payments_per_s: 90,
+            burst_ns: 500_000_000,
+            reserved_percent: 20,
+        }
+    );
     for (text, expected) in [
+        (
+            node_text("[rate]\nburst_ms = 1\n"),
+            "line 10: burst_ms is 1; give 100 to 3600000",
+        ),
+        (
+            node_text("[rate.participant.NOBODY]\n"),
+            "\"NOBODY\" is not a BIC",
+        ),
+        (
+            node_text("[rate.participant.ALFADEFF]\n[rate.participant.ALFADEFFXXX]\n"),
+            "ALFADEFFXXX stands here a second time",
+        ),
         (
             node_text("[limits]\nbulk_queue_mib = 1\n"),
             "line 10: bulk_queue_mib is 1; give 13",

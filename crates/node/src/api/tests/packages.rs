@@ -61,7 +61,7 @@ async fn submit(api: &Arc<Api>, who: &str, body: Vec<u8>, minimal: bool) -> (Sta
     (status, serde_json::from_slice(&body).unwrap())
 }
 
-fn package(message_id: &str, uetr: &str, settlement: Settlement, minor: u64) -> Vec<u8> {
+pub(super) fn package(message_id: &str, uetr: &str, settlement: Settlement, minor: u64) -> Vec<u8> {
     let mut text = Vec::new();
     fields::push(&mut text, Field::EndToEndId, "E2E-1");
     fields::push(&mut text, Field::CreditorName, "Brown & Sons");
