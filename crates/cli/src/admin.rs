@@ -16,7 +16,7 @@ use crate::remote::Remote;
 /// Run a cluster: participants, business days, netting cycles, nodes
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Needs an operator's certificate. Every act is an entry of the journal; asked for again after a lost answer it is done
+Needs an operator's certificate. Every act is an entry of the journal; asked for again after a lost answer it is done \
 once, but for a cycle: whether one has begun, `clearspan admin cycles` says.
 
 Example:

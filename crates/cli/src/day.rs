@@ -18,9 +18,9 @@ use crate::output::{self, Table, count, group};
 /// Run a business day on an embedded node
 #[derive(Debug, Args)]
 #[command(after_help = "\
-DIR holds participants.toml and inbox/. Files are taken in the order of their names; sub-directories of inbox/ are parts
-of the day, a netting cycle follows each. The input is never changed. Output goes to OUT: outbox/<BIC>/ (pacs.002,
-camt.054, camt.053, pacs.029, the payments themselves), certificates/, statements/, and data/, the node's own.
+DIR holds participants.toml and inbox/. Files are taken in the order of their names; sub-directories of inbox/ are parts \
+of the day, a netting cycle follows each. The input is never changed. Output goes to OUT: outbox/<BIC>/ (pacs.002, \
+camt.054, camt.053, pacs.029, the payments themselves), certificates/, statements/, and data/, the node's own. \
 Run again on the same OUT it goes on where it was interrupted, settles nothing twice and says so.
 
 Examples:

@@ -15,8 +15,8 @@ use crate::output::{self, count};
 /// Write realistic input for a business day
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Writes participants.toml, inbox/, expected.jsonl (what each message and each payment that does not simply settle must come
-to) and, when everything can settle, expected-balances.csv. The same options write the same bytes. docs/generate.md
+Writes participants.toml, inbox/, expected.jsonl (what each message and each payment that does not simply settle must come \
+to) and, when everything can settle, expected-balances.csv. The same options write the same bytes. docs/generate.md \
 describes the distributions.
 
 Examples:

@@ -30,7 +30,7 @@ const SHARDS: u16 = 4;
 /// Run a cluster over several sites on this machine, with distance between them
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Nodes are processes of their own. Connections between sites run through a relay, which gives them delay, jitter and
+Nodes are processes of their own. Connections between sites run through a relay, which gives them delay, jitter and \
 bandwidth and can cut them; connections inside a site are direct. No root is needed, and `down` leaves nothing.
 
 Example:
@@ -231,8 +231,8 @@ struct Down {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A lab of its own comes up, all nodes of the site are killed at once, and the time is taken until an urgent payment of a
-participant of each shard is acknowledged that was sent after that. Then the site comes back, leads again, and is lost
+A lab of its own comes up, all nodes of the site are killed at once, and the time is taken until an urgent payment of a \
+participant of each shard is acknowledged that was sent after that. Then the site comes back, leads again, and is lost \
 again. Exit code 1 when a time is above 2 s within 100 km of fibre, or 5 s over regions.
 
 Example:

@@ -25,9 +25,15 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Clears and settles payments between banks: urgent ones gross at once, packages netted in cycles.
+/// Clears and settles payments between banks
+///
+/// Urgent payments settle one by one and at once; all others are collected, netted several times a day and settled together.
+/// Every payment settles exactly once, in its sender's order, and every participant gets numbered receipts. This one program is
+/// a node of a cluster over several sites, what operators and participants ask it with, a cluster on one machine to try things
+/// out, and a business day run from a directory of files. Begin with `clearspan day examples/day --out /tmp/day`, or with
+/// `clearspan lab up`.
 #[derive(Debug, Parser)]
-#[command(name = "clearspan", version, about, max_term_width = 100)]
+#[command(name = "clearspan", version, max_term_width = 100)]
 struct Cli {
     /// Answer in JSON on stdout
     #[arg(long, global = true)]

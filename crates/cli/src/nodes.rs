@@ -22,7 +22,7 @@ pub(crate) enum NodeAct {
     List,
     /// Take a new node up: prepare its directory and tell the cluster
     #[command(after_help = "\
-Run it where the cluster's authorities are. Start the new node with the command that is printed: it catches up from the others
+Run it where the cluster's authorities are. Start the new node with the command that is printed: it catches up from the others \
 and gets its vote. Asked for again after an interruption it goes on where it stood.
 
 Example:
@@ -39,7 +39,7 @@ Example:
     },
     /// Put a new node in another's place; also re-admits one that lost its data or was rolled back
     #[command(after_help = "\
-Without options the new node has the old one's name, site and addresses, and a new identity: this re-admits a node on the same
+Without options the new node has the old one's name, site and addresses, and a new identity: this re-admits a node on the same \
 machine. The old directory is put aside. The old node leaves each group in the same change in which the new one begins to vote.
 
 Example:

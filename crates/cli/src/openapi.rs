@@ -8,7 +8,7 @@ use clap::Args;
 /// Print the description of a node's HTTPS interface: OpenAPI 3.1, as JSON
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The same document that every node of this version serves at GET /v1/openapi.json: paths, roles, bodies with examples, and
+The same document that every node of this version serves at GET /v1/openapi.json: paths, roles, bodies with examples, and \
 the codes of all problems. No node is asked.
 
 Example:

@@ -18,8 +18,8 @@ use crate::remote::MaybeRemote;
 /// Ask for a payment, an account, a queue, expected incoming payments or a cycle
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Asks a stopped node's data directory, or with --node a running cluster, where a participant sees what is its own, operators
-and auditors everything. No state changes. Exit code 1 when there is nothing under that name. A payment with a UETR is found
+Asks a stopped node's data directory, or with --node a running cluster, where a participant sees what is its own, operators \
+and auditors everything. No state changes. Exit code 1 when there is nothing under that name. A payment with a UETR is found \
 by its UETR only.
 
 Examples:

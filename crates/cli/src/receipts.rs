@@ -16,7 +16,7 @@ use crate::remote::Remote;
 /// Fetch a participant's numbered output from a running cluster
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every node has the same bytes under the same number. With --out each document is written under its name; with
+Every node has the same bytes under the same number. With --out each document is written under its name; with \
 --acknowledge the cluster is told once they are durable, and the next call begins after them.
 
 Example:

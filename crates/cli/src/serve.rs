@@ -8,7 +8,7 @@ use clap::Args;
 /// Run a node of a cluster
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Runs until SIGTERM or SIGINT. Logs are JSON lines on stdout, each with an event. What a node has acknowledged survives any
+Runs until SIGTERM or SIGINT. Logs are JSON lines on stdout, each with an event. What a node has acknowledged survives any \
 end of its process.
 
 Example:

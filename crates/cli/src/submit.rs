@@ -18,8 +18,8 @@ use crate::remote::Remote;
 /// Hand messages in at a running cluster
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A file holds one message: ISO 20022 XML, JSON, or a compact package (docs/format/package.md). Files go in one by one, those of a
-directory in the order of their paths; with --in-flight several at once, whose order only numbered messages keep. A message without an answer is sent again as it
+A file holds one message: ISO 20022 XML, JSON, or a compact package (docs/format/package.md). Files go in one by one, those of a \
+directory in the order of their paths; with --in-flight several at once, whose order only numbered messages keep. A message without an answer is sent again as it \
 is, to the next node: it is never taken twice. Exit code 1 when one was refused or not stored, 3 when no node answered.
 
 Example:

@@ -11,8 +11,8 @@ use crate::output;
 /// Check certificates and statement chains with code that shares nothing with the netting
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Checks every cycle's certificate (inputs, prefixes, sums, zero sum, closing = opening + net, floors, each round's drops,
-greatest feasible set), the chain of certificates, and the chain of statements. Needs nothing but the files.
+Checks every cycle's certificate (inputs, prefixes, sums, zero sum, closing = opening + net, floors, each round's drops, \
+greatest feasible set), the chain of certificates, and the chain of statements. Needs nothing but the files. \
 Exit code 0 when everything holds, 1 when anything does not.
 
 Example:

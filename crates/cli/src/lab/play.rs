@@ -26,8 +26,8 @@ use crate::output::{self, count, some};
 /// Hand a business day in through several sites: participants, messages in their order, cycles, the day's end
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Files enter in the order of their names, one after another, each at the next site's nodes; a netting cycle follows each
-directory of the inbox, as with `clearspan day`. A node that does not answer is passed over: the same message goes to
+Files enter in the order of their names, one after another, each at the next site's nodes; a netting cycle follows each \
+directory of the inbox, as with `clearspan day`. A node that does not answer is passed over: the same message goes to \
 another one and is never taken twice. Interrupted, run it again: what is known gets its stored answer.
 
 Example:

@@ -10,6 +10,7 @@ mod compare;
 mod documents;
 mod example_day;
 mod generated_days;
+mod help;
 mod input;
 mod interrupted;
 mod late;
