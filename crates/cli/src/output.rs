@@ -40,19 +40,67 @@ impl Table {
     }
 
     pub(crate) fn print(&self, out: &mut impl Write) -> std::io::Result<()> {
-        let widths: Vec<usize> = (0..self.alignment.len())
-            .map(|at| {
-                self.rows
-                    .iter()
-                    .filter_map(|row| row.get(at))
-                    .map(|cell| cell.chars().count())
-                    .max()
-                    .unwrap_or(0)
-            })
-            .collect();
-        for row in &self.rows {
+        let widths = self.widths();
+        let all: Vec<usize> = (0..widths.len()).collect();
+        for (_, line) in self.block(&widths, &all) {
+            writeln!(out, "{line}")?;
+        }
+        Ok(())
+    }
+
+    /// Its lines, none longer than `columns`, each with the place of its row, the head's being 0. Columns that do not fit
+    /// beside each other follow in a block of their own, which begins with the first column again; a column that does not
+    /// even fit beside the first one is cut off.
+    pub(crate) fn lines_within(&self, columns: usize) -> Vec<(usize, String)> {
+        let mut widths = self.widths();
+        let first = widths.first().copied().unwrap_or(0).min(columns / 2);
+        // Two spaces before the first column, two between columns.
+        let room = columns.saturating_sub(2 + first);
+        for (at, width) in widths.iter_mut().enumerate() {
+            *width = if at == 0 {
+                first
+            } else {
+                (*width).min(room.saturating_sub(2))
+            };
+        }
+        let mut blocks: Vec<Vec<usize>> = Vec::new();
+        let mut used = usize::MAX;
+        for (at, width) in widths.iter().enumerate().skip(1) {
+            used = used.saturating_add(2 + width);
+            match blocks.last_mut() {
+                Some(block) if used <= room => block.push(at),
+                _ => {
+                    blocks.push(vec![0, at]);
+                    used = 2 + width;
+                }
+            }
+        }
+        blocks
+            .iter()
+            .flat_map(|block| self.block(&widths, block))
+            .collect()
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let width = |at: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(at));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        (0..self.alignment.len()).map(width).collect()
+    }
+
+    /// Some of its columns, in lines.
+    fn block(&self, widths: &[usize], columns: &[usize]) -> Vec<(usize, String)> {
+        let sides: Vec<char> = self.alignment.chars().collect();
+        let line = |row: &Vec<String>| {
             let mut line = String::from(" ");
-            for ((cell, width), side) in row.iter().zip(&widths).zip(self.alignment.chars()) {
+            for &at in columns {
+                let (Some(cell), Some(&width), Some(&side)) =
+                    (row.get(at), widths.get(at), sides.get(at))
+                else {
+                    continue;
+                };
+                let cell = &shorten(cell, width);
                 let fill = " ".repeat(width - cell.chars().count());
                 line.push(' ');
                 if side == '>' {
@@ -64,10 +112,47 @@ impl Table {
                 }
                 line.push(' ');
             }
-            writeln!(out, "{}", line.trim_end())?;
-        }
-        Ok(())
+            line.trim_end().to_owned()
+        };
+        self.rows.iter().map(line).enumerate().collect()
     }
+}
+
+/// A text of at most so many characters: its end gives way to `…`.
+fn shorten(text: &str, columns: usize) -> String {
+    if text.chars().count() <= columns {
+        return text.to_owned();
+    }
+    let mut kept: String = text.chars().take(columns.saturating_sub(1)).collect();
+    if columns > 0 {
+        kept.push('…');
+    }
+    kept
+}
+
+/// A text in lines of at most so many characters, broken at spaces; all but the first begin with `indent` spaces. A word that
+/// is longer is shortened.
+pub(crate) fn wrap(text: &str, columns: usize, indent: usize) -> String {
+    let mut wrapped = String::new();
+    let mut used = 0;
+    for word in text.split_inclusive(' ') {
+        let bare = word.trim_end();
+        let word_columns = bare.chars().count();
+        if used + word_columns > columns && used > indent {
+            wrapped.truncate(wrapped.trim_end().len());
+            wrapped.push('\n');
+            wrapped.push_str(&" ".repeat(indent));
+            used = indent;
+        }
+        if used + word_columns > columns {
+            wrapped.push_str(&shorten(bare, columns.saturating_sub(used)));
+            used = columns;
+        } else {
+            wrapped.push_str(word);
+            used += word.chars().count();
+        }
+    }
+    wrapped
 }
 
 /// Digits in groups of three: `1 234 567`.

@@ -19,7 +19,7 @@ use crate::remote::{self, Remote};
 /// Show a running cluster at a glance: nodes, quorum, leaders, lag, queues, cycles, round trips
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Nodes that are named are asked, and all others that they know of; what does not answer is what its peers say of it.
+Nodes that are named are asked, and all others that they know of; what does not answer is what its peers say of it. \
 Exit code 0 when all is well, 1 when something is not, 3 when no node answers. docs/format/status.md describes --json.
 
 Example:

@@ -39,7 +39,7 @@ use peers::{NoPeers, PeerFrame, Peers};
 use shared::Shared;
 
 pub(crate) use core::FORGOTTEN;
-pub use core::{CatchUp, CoreQueues, PeerProgress, ShardStatus};
+pub use core::{CatchUp, Comparisons, CoreQueues, PeerProgress, ShardStatus};
 pub use reconcile::Wait;
 pub use shared::Reading;
 

@@ -153,6 +153,10 @@ pub struct Shard {
     pub committed_index: u64,
     /// Proposals without an outcome, on all nodes.
     pub waiting: u64,
+    /// Who votes in its group: a majority of them decides.
+    pub voters: Vec<String>,
+    /// While its group changes: who voted before. A majority of them is needed too.
+    pub voters_outgoing: Vec<String>,
     /// How far the other members are, as the leader sees them; empty when it does not answer.
     pub peers: Vec<ShardPeer>,
     /// Whether states that stand at the same entry are the same; `None` when no two do at this moment.
@@ -325,6 +329,11 @@ fn shard_of(number: u16, first: &NodeStatus, views: &BTreeMap<&str, &NodeStatus>
         let node = first.nodes.iter().find(|node| node.node == *name)?;
         Some(node.site.clone())
     });
+    // Whoever leads knows best who is in the group, else whoever knows most of the journal.
+    let group = own.or_else(|| seen.iter().max_by_key(|(_, shard)| shard.committed_index));
+    let (voters, voters_outgoing) = group
+        .map(|(_, shard)| (shard.voters.clone(), shard.voters_outgoing.clone()))
+        .unwrap_or_default();
     let peers = own
         .filter(|(status, _)| Some(&status.node) == leader.as_ref())
         .map(|(_, shard)| shard.peers.clone())
@@ -340,6 +349,8 @@ fn shard_of(number: u16, first: &NodeStatus, views: &BTreeMap<&str, &NodeStatus>
             .max()
             .unwrap_or(0),
         waiting: seen.iter().map(|(_, shard)| shard.waiting as u64).sum(),
+        voters,
+        voters_outgoing,
         peers,
         digests_agree: digests_agree(&seen),
     }
@@ -499,7 +510,7 @@ fn troubles(
     views: &BTreeMap<&str, &NodeStatus>,
     addresses: &BTreeSet<&str>,
 ) -> Vec<String> {
-    let mut troubles = overview.quorum.troubles(&overview.shards);
+    let mut troubles = overview.quorum.troubles(&overview.nodes, &overview.shards);
     for node in &overview.nodes {
         let why = node.why.as_deref().unwrap_or("no reason is known");
         match node.health {

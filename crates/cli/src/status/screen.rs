@@ -1,4 +1,4 @@
-//! The screen of `clearspan status`: at most 100 columns for a cluster of a few sites, readable without colour.
+//! The screen of `clearspan status`: at most 100 columns whatever the cluster, readable without colour.
 
 use std::fmt::Write as _;
 
@@ -6,17 +6,23 @@ use clearspan_node::api::{EndedCycle, ShardPeer};
 use clearspan_node::overview::{Node, NodeHealth, Overview, Shard, is_known};
 
 use super::Rates;
-use crate::output::{Table, bytes, count, some};
+use crate::output::{Table, bytes, count, some, wrap};
 
 const RED: &str = "31";
 const GREEN: &str = "32";
 const YELLOW: &str = "33";
 const BOLD: &str = "1";
 
+/// No line is longer.
+const COLUMNS: usize = 100;
+/// Where what a line of the head says begins.
+const HEAD_INDENT: usize = 12;
 /// Shards that are shown one by one; of more, those with something to tell.
 const SHARDS_SHOWN: usize = 16;
-/// Nodes that fit as columns beside a shard.
+/// Nodes that are columns beside a shard; of more, only those that are behind are named.
 const NODE_COLUMNS_MAX: usize = 8;
+/// Nodes that are named in a cell.
+const NAMES_SHOWN: usize = 2;
 /// Troubles that are shown.
 const TROUBLES_SHOWN: usize = 12;
 
@@ -82,16 +88,21 @@ fn head(
         overview.sites.len(),
         overview.nodes.len(),
     )?;
-    writeln!(
-        text,
-        "  quorum    {} of {} shards served, {} of {} voters up (majority {}); may lose {}",
+    let newcomers = match quorum.newcomers.len() {
+        0 => String::new(),
+        1 => format!("; {} does not vote yet", quorum.newcomers.concat()),
+        some => format!("; {some} nodes do not vote yet"),
+    };
+    let line = format!(
+        "  quorum    {} of {} shards served, {} of {} voters up (majority {}); may lose {}{newcomers}",
         quorum.shards_served,
         quorum.shards,
         quorum.voters_up,
         quorum.voters,
         quorum.majority,
         quorum.may_lose()
-    )?;
+    );
+    writeln!(text, "{}", wrap(&line, COLUMNS, HEAD_INDENT))?;
     let leads: Vec<String> = overview
         .sites
         .iter()
@@ -109,19 +120,21 @@ fn head(
             )
         })
         .collect();
-    writeln!(text, "  leaders   {}", leads.join("   "))?;
+    let line = format!("  leaders   {}", leads.join("   "));
+    writeln!(text, "{}", wrap(&line, COLUMNS, HEAD_INDENT))?;
     day(text, overview)?;
     if let Some(rates) = rates {
-        writeln!(
-            text,
+        let line = format!(
             "  a second  {} payments accepted, {} settled, {} entries, {} of log on all nodes",
             count(rates.accepted),
             count(rates.settled),
             count(rates.entries),
             bytes(rates.log_bytes)
-        )?;
+        );
+        writeln!(text, "{}", wrap(&line, COLUMNS, HEAD_INDENT))?;
     }
     for trouble in overview.troubles.iter().take(TROUBLES_SHOWN) {
+        let trouble = wrap(trouble, COLUMNS - 4, 4);
         writeln!(text, "  {} {trouble}", paint.paint(RED, "!"))?;
     }
     let more = overview.troubles.len().saturating_sub(TROUBLES_SHOWN);
@@ -142,37 +155,35 @@ fn day(text: &mut String, overview: &Overview) -> anyhow::Result<()> {
         Some(date) => format!("{date} open"),
         None => "none open".to_owned(),
     };
-    writeln!(
-        text,
+    let line = format!(
         "  day       {open}, {}; payments: {} accepted, {} settled, {} wait",
         some(day.participants, "participant"),
         count(payments.accepted),
         count(payments.settled),
         count(payments.netting + payments.queued),
-    )?;
-    writeln!(
-        text,
+    );
+    writeln!(text, "{}", wrap(&line, COLUMNS, HEAD_INDENT))?;
+    let line = format!(
         "            ({} for netting, {} queued); {} refused, {} refused later, {} cancelled",
         count(payments.netting),
         count(payments.queued),
         count(payments.refused),
         count(payments.ended),
         count(payments.cancelled)
-    )?;
+    );
+    writeln!(text, "{}", wrap(&line, COLUMNS, HEAD_INDENT))?;
     let running = match &overview.cycles.running {
         None => "none runs".to_owned(),
         Some(cycle) => format!("{} is {}, round {}", cycle.cycle, cycle.phase, cycle.round),
     };
     let last: Vec<String> = overview.cycles.last.iter().map(ended).collect();
-    writeln!(
-        text,
-        "  cycles    {running}; last: {}",
-        if last.is_empty() {
-            "-".to_owned()
-        } else {
-            last.join(", ")
-        }
-    )?;
+    let last = if last.is_empty() {
+        "-".to_owned()
+    } else {
+        last.join(", ")
+    };
+    let line = format!("  cycles    {running}; last: {last}");
+    writeln!(text, "{}", wrap(&line, COLUMNS, HEAD_INDENT))?;
     Ok(())
 }
 
@@ -224,22 +235,17 @@ fn nodes(overview: &Overview, paint: &Paint) -> anyhow::Result<String> {
             known(node.free_bytes.map(bytes)),
         ]);
     }
-    let mut drawn = Vec::new();
-    table.print(&mut drawn)?;
-    let drawn = String::from_utf8(drawn)?;
-    let mut lines = drawn.lines();
     let mut text = String::new();
-    if let Some(head) = lines.next() {
-        writeln!(text, "{}", paint.paint(BOLD, head))?;
-    }
-    for (line, node) in lines.zip(&overview.nodes) {
-        let colour = match node.health {
-            NodeHealth::Ready if node.catching_up.is_empty() => None,
-            NodeHealth::Ready | NodeHealth::Unheard => Some(YELLOW),
-            NodeHealth::NotReady | NodeHealth::Down => Some(RED),
+    for (row, line) in table.lines_within(COLUMNS) {
+        let node = row.checked_sub(1).and_then(|at| overview.nodes.get(at));
+        let colour = match node.map(|node| (node.health, node.catching_up.is_empty())) {
+            None => Some(BOLD),
+            Some((NodeHealth::Ready, true)) => None,
+            Some((NodeHealth::Ready | NodeHealth::Unheard, _)) => Some(YELLOW),
+            Some((NodeHealth::NotReady | NodeHealth::Down, _)) => Some(RED),
         };
         match colour {
-            Some(colour) => writeln!(text, "{}", paint.paint(colour, line))?,
+            Some(colour) => writeln!(text, "{}", paint.paint(colour, &line))?,
             None => writeln!(text, "{line}")?,
         }
     }
@@ -326,24 +332,39 @@ fn shards(overview: &Overview) -> anyhow::Result<String> {
         if columns {
             row.extend(overview.nodes.iter().map(|node| cell(shard, &node.node)));
         } else {
-            let late: Vec<String> = shard
-                .peers
-                .iter()
-                .filter(|peer| peer.lag_entries > 0)
-                .map(|peer| format!("{} {}", peer.node, lag(peer)))
-                .take(NODE_COLUMNS_MAX)
-                .collect();
-            row.push(late.join("  "));
+            row.push(late(shard));
         }
         table.row(row);
     }
-    let mut drawn = Vec::new();
-    table.print(&mut drawn)?;
-    let mut text = String::from_utf8(drawn)?;
+    let mut text = drawn(&table)?;
     if rows < all {
         writeln!(text, "  {} more", some(all - rows, "shard"))?;
     }
     Ok(text)
+}
+
+fn drawn(table: &Table) -> anyhow::Result<String> {
+    let mut text = String::new();
+    for (_, line) in table.lines_within(COLUMNS) {
+        writeln!(text, "{line}")?;
+    }
+    Ok(text)
+}
+
+/// Those that are furthest behind.
+fn late(shard: &Shard) -> String {
+    let mut late: Vec<&ShardPeer> = shard.peers.iter().collect();
+    late.retain(|peer| peer.lag_entries > 0);
+    late.sort_by_key(|peer| std::cmp::Reverse(peer.lag_entries));
+    let mut named: Vec<String> = late
+        .iter()
+        .take(NAMES_SHOWN)
+        .map(|peer| format!("{} {}", peer.node, lag(peer)))
+        .collect();
+    if late.len() > NAMES_SHOWN {
+        named.push(format!("and {} more", late.len() - NAMES_SHOWN));
+    }
+    named.join("  ")
 }
 
 fn tells(shard: &Shard) -> bool {
@@ -397,7 +418,8 @@ fn round_trips(overview: &Overview) -> anyhow::Result<String> {
         }));
         table.row(row);
     }
-    let mut drawn = Vec::new();
-    table.print(&mut drawn)?;
-    Ok(String::from_utf8(drawn)?)
+    drawn(&table)
 }
+
+#[cfg(test)]
+mod tests;

@@ -69,6 +69,8 @@ impl Api {
                 figures.set(&m::DISK_FREE, &[volume], free);
             }
         }
+        let replicas = status.nodes.iter().filter(|node| node.kind == "data");
+        let compares = status.kind == "data" && replicas.count() > 1;
         for shard in &status.shards {
             let disputed = self.engine.disputed(ShardId::new(shard.shard)).is_some();
             figures.set(
@@ -77,6 +79,9 @@ impl Api {
                 u64::from(disputed),
             );
             figures.shard(shard);
+            if compares {
+                figures.comparisons(shard);
+            }
         }
         self.peers(&figures, &status);
         figures.queues(&status);
@@ -253,6 +258,17 @@ impl Figures {
             self.set(&m::LAG_BYTES, &labels, peer.lag_bytes);
             self.set_ns(&m::LAG_TIME, &labels, peer.lag_ns);
             self.set(&m::IN_FLIGHT, &labels, peer.in_flight_entries);
+        }
+    }
+
+    fn comparisons(&self, shard: &ShardState) {
+        let name = shard.shard.to_string();
+        let results = [
+            ("same", shard.digests_same),
+            ("differ", shard.digests_differed),
+        ];
+        for (result, count) in results {
+            self.set(&m::DIGESTS, &[&name, result], count);
         }
     }
 

@@ -123,6 +123,14 @@ pub struct ShardState {
     pub digest: Option<String>,
     /// What the digest takes in.
     pub digest_index: u64,
+    /// Digests of other replicas that were the same as this one's at the same entry, since the start.
+    pub digests_same: u64,
+    /// Those that were not.
+    pub digests_differed: u64,
+    /// Who votes in the shard's group, as far as this node knows: a majority of them decides.
+    pub voters: Vec<String>,
+    /// While the group changes: who voted before. A majority of them is needed too.
+    pub voters_outgoing: Vec<String>,
     /// How far the other members are; only the leader knows.
     pub peers: Vec<ShardPeer>,
     /// The snapshot that this node fetches because it is behind the leader's log.
@@ -333,6 +341,9 @@ impl Api {
         let (digest_index, digest) = self
             .engine
             .with_ledger(shard.shard, |ledger| (ledger.position().0, ledger.digest()));
+        let names = |members: &[MemberId]| -> Vec<String> {
+            members.iter().map(|&member| self.name_of(member)).collect()
+        };
         ShardState {
             shard: shard.shard.get(),
             leader: shard.replica.leader.map(|leader| self.name_of(leader)),
@@ -351,6 +362,10 @@ impl Api {
             snapshot_index: shard.snapshot_index,
             digest: self.holds_state().then(|| format!("{digest:032x}")),
             digest_index: digest_index.get(),
+            digests_same: shard.comparisons.same,
+            digests_differed: shard.comparisons.differed,
+            voters: names(&shard.membership.voters),
+            voters_outgoing: names(&shard.membership.voters_outgoing),
             peers: shard
                 .peers
                 .into_iter()

@@ -39,6 +39,7 @@ mod pump;
 mod route;
 mod status;
 
+pub use compare::Comparisons;
 pub use status::{CatchUp, CoreQueues, PeerProgress, ShardStatus};
 
 /// What reaches the core besides proposals.

@@ -74,6 +74,7 @@ metrics! {
     SHARD_SNAPSHOT Gauge "shard_snapshot_index" ["shard"] "Entry at which the newest snapshot stands"
     SHARD_WAITING Gauge "shard_waiting" ["shard"] "Proposals of this node without an outcome"
     SHARD_DISPUTED Gauge "shard_disputed" ["shard"] "Whether replicas' digests differ and the shard is not served here"
+    DIGESTS Counter "digest_comparisons" ["shard", "result"] "Digests of other replicas held against this one's at the same entry: same or differ; nothing where no other node keeps a ledger"
     CATCH_UP_RUNNING Gauge "shard_catch_up" ["shard"] "Whether this node fetches a snapshot because it is behind the leader's log"
     CATCH_UP_HAVE Gauge "shard_catch_up_have_bytes" ["shard"] "Bytes of that snapshot's state that are here; 0 without one"
     CATCH_UP_STATE Gauge "shard_catch_up_state_bytes" ["shard"] "All bytes of that snapshot's state; 0 without one"

@@ -30,11 +30,23 @@ pub(super) struct Compared {
     tell_after: Timestamp,
     /// Members that the majority was seen to differ from.
     astray: BTreeSet<MemberId>,
+    counts: Comparisons,
+}
+
+/// How many digests of other replicas were held against this one's, since the process's start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Comparisons {
+    /// They were the same.
+    pub same: u64,
+    /// They were not.
+    pub differed: u64,
 }
 
 #[derive(Debug, Default)]
 struct Heard {
     digests: BTreeMap<MemberId, u128>,
+    /// Whose are counted.
+    counted: BTreeSet<MemberId>,
     differs_since: Option<Timestamp>,
 }
 
@@ -67,6 +79,7 @@ impl Compared {
     pub(super) fn reset(&mut self, index: u64, digest: u128) {
         *self = Self {
             astray: std::mem::take(&mut self.astray),
+            counts: self.counts,
             ..Self::default()
         };
         if index > 0 {
@@ -124,6 +137,10 @@ impl Compared {
         find(&self.recent).or_else(|| find(&self.fixed))
     }
 
+    pub(super) const fn counts(&self) -> Comparisons {
+        self.counts
+    }
+
     /// Compares what can be compared. `members` hold states, this one included.
     pub(super) fn judge(&mut self, members: usize, now: Timestamp) -> Option<Finding> {
         let newest = self.recent.back().map_or(0, |(index, _)| *index);
@@ -140,6 +157,13 @@ impl Compared {
             let Some(heard) = self.heard.get_mut(&index) else {
                 continue;
             };
+            for (&member, &theirs) in &heard.digests {
+                if heard.counted.insert(member) {
+                    let same = theirs == mine;
+                    self.counts.same += u64::from(same);
+                    self.counts.differed += u64::from(!same);
+                }
+            }
             let all_told = heard.digests.len() + 1 >= members;
             let agreeing = 1 + heard
                 .digests
@@ -383,6 +407,8 @@ mod tests {
         compared.hear(member(2), 301, 1);
         assert_eq!(compared.judge(3, START), None);
         assert_eq!(compared.heard.len(), 1);
+        let counts = compared.counts();
+        assert_eq!((counts.same, counts.differed), (4, 0));
         let mut late = through(100_000);
         late.hear(member(2), 256, 1);
         assert_eq!(late.judge(3, START), None);
@@ -397,6 +423,13 @@ mod tests {
         let mut compared = through(256);
         compared.hear(member(2), 256, 5);
         assert_eq!(compared.judge(3, START), None, "one against one of three");
+        assert_eq!(compared.judge(3, START), None);
+        let counts = compared.counts();
+        assert_eq!(
+            (counts.same, counts.differed),
+            (0, 1),
+            "looked at twice, counted once"
+        );
         compared.hear(member(3), 256, 5);
         assert_eq!(
             compared.judge(3, START),

@@ -3,6 +3,7 @@
 use clearspan_replica::Sending;
 
 use super::super::reconcile::Wait;
+use super::compare::Comparisons;
 use super::*;
 
 /// How one shard stands on this node.
@@ -22,6 +23,8 @@ pub struct ShardStatus {
     pub catching_up: Option<CatchUp>,
     /// Who is in its group.
     pub membership: Membership,
+    /// Digests of other replicas that were held against this one's.
+    pub comparisons: Comparisons,
     /// While this node leads: what the next change of the group waits for.
     pub change: Option<Wait>,
 }
@@ -124,6 +127,7 @@ impl Shard {
             snapshot_index: self.newest_snapshot,
             peers: peers.collect(),
             catching_up: self.fetch.as_ref().map(catch_up::Fetch::status),
+            comparisons: self.compared.counts(),
             membership: self.replica.membership().clone(),
             change: self.following.wait.filter(|_| self.leads()),
         }
