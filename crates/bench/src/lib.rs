@@ -6,3 +6,4 @@ pub mod cluster;
 pub mod generate;
 pub mod measure;
 pub mod program;
+pub mod rehearsal;
