@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -572,7 +573,14 @@ fn open_engine(
         |opened| matches!(opened, Ok(Err(error)) if error.to_string().contains(ENGINE_LOCK_HELD)),
     );
     match opened {
-        Ok(Ok(engine)) => Ok(engine),
+        Ok(Ok(engine)) => {
+            if prefill {
+                sync_prefilled(dir).map_err(|source| {
+                    fatal(format!("sync the log in {}", dir.display()), source)
+                })?;
+            }
+            Ok(engine)
+        }
         Ok(Err(raft_engine::Error::Io(source))) => {
             Err(fatal(format!("open the log in {}", dir.display()), source))
         }
@@ -582,6 +590,18 @@ fn open_engine(
             None => unreadable(panic),
         }),
     }
+}
+
+/// Files prefilled for later wait for their first sync with all their bytes dirty: then it is a rotation, with payments
+/// waiting, that writes 64 MiB of zeros. A file that is clean costs nothing here.
+fn sync_prefilled(dir: &std::path::Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "reserved") {
+            File::open(path)?.sync_all()?;
+        }
+    }
+    Ok(())
 }
 
 fn read_entry(

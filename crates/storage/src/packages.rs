@@ -9,6 +9,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use clearspan_replica::ShardId;
@@ -31,6 +32,10 @@ const HEADER_BYTES: usize = 8;
 const SEPARATION_BYTES: u32 = 1024;
 /// Keys removed per batch: one batch holds the store's write lock.
 const REMOVE_BATCH_COUNT: usize = 1000;
+/// Written in small pieces, because the log's sync waits behind whatever a disk is given at once: what was put is synced
+/// after so many bytes, and what is in memory goes to files in pieces of so many.
+const SYNC_BYTES: u64 = 4 << 20;
+const FLUSH_BYTES: u64 = 16 << 20;
 
 /// How the package store uses its volume and memory.
 #[derive(Clone, Debug)]
@@ -113,6 +118,8 @@ pub struct PackageStore {
     packages: Keyspace,
     place: PathBuf,
     options: PackageOptions,
+    /// Put since the last [`Self::persist`].
+    unsynced_bytes: AtomicU64,
 }
 
 impl fmt::Debug for PackageStore {
@@ -157,7 +164,9 @@ impl PackageStore {
                 .separation_threshold(SEPARATION_BYTES)
                 // Packages are compact already.
                 .compression(CompressionType::None);
-            KeyspaceCreateOptions::default().with_kv_separation(Some(separation))
+            KeyspaceCreateOptions::default()
+                .with_kv_separation(Some(separation))
+                .max_memtable_size(FLUSH_BYTES)
         };
         let packages = store_call(|| database.keyspace("packages", keyspace))
             .map_err(fatal("open the package table"))?;
@@ -166,6 +175,7 @@ impl PackageStore {
             packages,
             place,
             options,
+            unsynced_bytes: AtomicU64::new(0),
         })
     }
 
@@ -199,6 +209,9 @@ impl PackageStore {
         }
         store_call(|| writes.commit()).map_err(|source| self.fatal("put packages", source))?;
         crash_point("after-package-put");
+        if self.unsynced_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes >= SYNC_BYTES {
+            self.persist()?;
+        }
         Ok(())
     }
 
@@ -260,6 +273,7 @@ impl PackageStore {
 
     /// Makes everything put or removed before durable.
     pub fn persist(&self) -> Result<(), PackageError> {
+        self.unsynced_bytes.store(0, Ordering::Relaxed);
         store_call(|| self.database.persist(PersistMode::SyncAll))
             .map_err(|source| self.fatal("sync the package store", source))
     }

@@ -247,8 +247,10 @@ fn a_flipped_bit_or_a_cut_in_any_file_is_answered() {
         store.persist().unwrap();
     }
     // The journal is laid out ahead of what is written to it, in zeros.
+    let older = |path: &std::path::Path| path.ends_with("v0") || path.ends_with("v1");
     let whole: Vec<_> = files(&layout.packages)
         .into_iter()
+        .filter(|path| !older(path))
         .map(|path| {
             let mut bytes = std::fs::read(&path).unwrap();
             let length = bytes.len() as u64;
@@ -273,13 +275,14 @@ fn a_flipped_bit_or_a_cut_in_any_file_is_answered() {
     let (mut refused, mut tried) = (0, 0);
     for (bytes, _, path) in &whole {
         for (at, &byte) in bytes.iter().enumerate() {
-            // Blobs and blocks are checksummed: some places of theirs stand for all.
-            if at > 400 && at % 53 != 0 {
+            // Blobs and blocks are checksummed: some places of theirs stand for all; of the lists every third byte does.
+            let stride = if at < 400 { 3 } else { 53 };
+            if at % stride != 0 {
                 continue;
             }
             restore();
             let file = File::options().write(true).open(path).unwrap();
-            match at % 3 {
+            match at / stride % 3 {
                 0 => file.write_all_at(&[byte ^ 0x10], at as u64).unwrap(),
                 1 => file.write_all_at(&[byte ^ 0x80], at as u64).unwrap(),
                 _ => file.set_len(at as u64).unwrap(),
