@@ -6,9 +6,11 @@
 
 pub mod access;
 mod admin;
+mod bounds;
 mod door;
 mod extract;
 mod items;
+mod limits;
 mod messages;
 mod metrics;
 mod nodes;
@@ -23,7 +25,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::HeaderValue;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
@@ -43,6 +45,7 @@ use access::{Access, Caller};
 
 pub use door::{Door, plain, tls};
 pub use items::ItemState;
+pub use limits::HttpLimits;
 pub use messages::{Answer, Refusal};
 pub use nodes::{Drain, GroupEntry, MoveLeader, NewNode, NodeEntry, Nodes, Which};
 pub use openapi::document as openapi;
@@ -70,6 +73,7 @@ pub struct Api {
     /// This node.
     pub node: Node,
     rates: Rates,
+    http: HttpLimits,
     documents: documents::Settings,
     cache: Cache,
     counts: metrics::Counts,
@@ -88,7 +92,7 @@ pub fn router(api: &Arc<Api>) -> Router {
         .method_not_allowed_fallback(|| async {
             Problem::new(Code::Method, "the path does not know this method")
         })
-        .layer(DefaultBodyLimit::max(BODY_MAX_BYTES))
+        .layer(from_fn_with_state(api.clone(), bounds::bound))
         .with_state(api.clone())
 }
 
@@ -98,6 +102,7 @@ pub fn plain_router(api: &Arc<Api>) -> Router {
         .route("/metrics", get(metrics::metrics))
         .route("/healthz", get(status::health))
         .route("/readyz", get(status::ready))
+        .layer(from_fn_with_state(api.clone(), bounds::bound))
         .with_state(api.clone())
 }
 
@@ -178,11 +183,13 @@ impl Api {
         definition: Definition,
         node: Node,
         rate: RateLimits,
+        http: HttpLimits,
     ) -> Self {
         Self {
             engine,
             links,
             rates: Rates::new(rate),
+            http,
             documents: documents::Settings::new(definition.clearing_house),
             cache: Cache::new(),
             counts: metrics::Counts::default(),

@@ -137,6 +137,7 @@ pub fn serve(config_path: &Path) -> Result<(), ServeError> {
         config.definition.clone(),
         config.node.clone(),
         config.rate.clone(),
+        config.http,
     ));
     // Whoever was refused before now was refused, only not counted.
     let _ = refused.set(Arc::downgrade(&api));
@@ -147,7 +148,7 @@ pub fn serve(config_path: &Path) -> Result<(), ServeError> {
         }),
     );
     let signal = runtime.block_on(async {
-        let door = Arc::new(Door::default());
+        let door = Arc::new(Door::new(&config.http));
         let (public, own_api) = (door.clone(), api.clone());
         tokio::spawn(async move { api::tls(&public, own_api, clients, public_tls).await });
         if let Some(listener) = plain {

@@ -3,5 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that finds nothing fails")]
 
+mod http;
 mod node;
 mod rate;
+mod raw;

@@ -12,7 +12,7 @@ pub(crate) const ALFA: &str = "ALFADEFFXXX";
 pub(crate) const BRAV: &str = "BRAVFRPPXXX";
 
 /// Everything here takes seconds; a loaded machine may need far longer.
-const DEADLINE: Duration = Duration::from_secs(180);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(180);
 
 pub(crate) struct Node {
     dir: tempfile::TempDir,

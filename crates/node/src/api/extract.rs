@@ -1,15 +1,16 @@
 //! What handlers take and give, with every refusal as a problem document.
 
+use std::sync::Arc;
+
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Code, Problem};
+use super::bounds::read_body;
+use super::{Api, Problem};
 
 /// A body of JSON, in either direction.
 pub(super) struct Json<T>(pub(super) T);
@@ -23,35 +24,22 @@ pub(super) struct Query<T>(pub(super) T);
 /// A parameter within the path.
 pub(super) struct Path<T>(pub(super) T);
 
-fn body_problem(rejection: &BytesRejection) -> Problem {
-    let code = if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        Code::TooLarge
-    } else {
-        Code::Invalid
-    };
-    Problem::new(code, rejection.body_text())
-}
+impl FromRequest<Arc<Api>> for Body {
+    type Rejection = Response;
 
-impl<S: Send + Sync> FromRequest<S> for Body {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let bytes = Bytes::from_request(request, state).await;
-        bytes
-            .map(Self)
-            .map_err(|rejection| body_problem(&rejection))
+    async fn from_request(request: Request, api: &Arc<Api>) -> Result<Self, Response> {
+        read_body(api, request).await.map(Self)
     }
 }
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
-    type Rejection = Problem;
+impl<T: DeserializeOwned> FromRequest<Arc<Api>> for Json<T> {
+    type Rejection = Response;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let Body(bytes) = Body::from_request(request, state).await?;
-        let value = serde_json::from_slice(&bytes);
-        value
+    async fn from_request(request: Request, api: &Arc<Api>) -> Result<Self, Response> {
+        let bytes = read_body(api, request).await?;
+        serde_json::from_slice(&bytes)
             .map(Self)
-            .map_err(|error| Problem::invalid(format!("the body: {error}")))
+            .map_err(|error| Problem::invalid(format!("the body: {error}")).into_response())
     }
 }
 

@@ -16,6 +16,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::door::Places;
 use super::{Api, Problem};
 
 use self::table as m;
@@ -25,9 +26,56 @@ pub(super) use table::{METRICS, Metric};
 
 type Labels = Vec<(&'static str, String)>;
 
+/// Why a connection was ended that its client had not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// A head that did not end.
+    Head,
+    /// A body that came too slowly.
+    Body,
+    /// A request that took too long.
+    Request,
+    /// A client that did not take its answer.
+    Reader,
+    /// No request.
+    Idle,
+    /// Too many connections.
+    Full,
+}
+
+impl Cut {
+    const ALL: [(Self, &'static str); 6] = [
+        (Self::Head, "head"),
+        (Self::Body, "body"),
+        (Self::Request, "request"),
+        (Self::Reader, "reader"),
+        (Self::Idle, "idle"),
+        (Self::Full, "full"),
+    ];
+}
+
+/// How many connections were ended, by why.
+#[derive(Debug, Default)]
+pub(super) struct Cuts([AtomicU64; Cut::ALL.len()]);
+
+impl Cuts {
+    pub(super) fn count(&self, cut: Cut) {
+        if let Some(count) = self.0.get(cut as usize) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn read(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let names = Cut::ALL.iter().map(|(_, name)| *name);
+        names.zip(self.0.iter().map(|count| count.load(Ordering::Relaxed)))
+    }
+}
+
 /// What the interface has answered and refused.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
+    pub(super) cuts: Arc<Cuts>,
+    pub(super) places: Arc<Places>,
     /// By the first digit of the status.
     answers: [AtomicU64; 6],
     /// Connections that were refused before a request: no certificate, a wrong one, no TLS.
@@ -48,6 +96,11 @@ impl Api {
     /// Counts a client's connection that was refused before its first request.
     pub fn client_refused(&self) {
         self.counts.refused_clients.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a connection that is ended.
+    pub(super) fn cut(&self, cut: Cut) {
+        self.counts.cuts.count(cut);
     }
 
     /// Counts a connection that was refused at the door between nodes.
@@ -161,6 +214,10 @@ impl Api {
         let counts = &self.counts;
         figures.set(&m::REFUSED_CLIENTS, &[], read(&counts.refused_clients));
         figures.set(&m::REFUSED_PEERS, &[], read(&counts.refused_peers));
+        figures.set(&m::HTTP_CONNECTIONS, &[], counts.places.count() as u64);
+        for (why, count) in counts.cuts.read() {
+            figures.set(&m::HTTP_CUTS, &[why], count);
+        }
         for (class, count) in counts.answers.iter().enumerate().skip(2) {
             figures.set(&m::HTTP_ANSWERS, &[&format!("{class}xx")], read(count));
         }

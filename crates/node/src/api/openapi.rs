@@ -102,7 +102,12 @@ impl Content {
 }
 
 /// What every path may answer, whatever it is for.
-const EVERYWHERE: &[Code] = &[Code::Invalid, Code::Forbidden, Code::Internal];
+const EVERYWHERE: &[Code] = &[
+    Code::Invalid,
+    Code::Forbidden,
+    Code::HeadTooLarge,
+    Code::Internal,
+];
 
 /// Whether a path may be answered with a code.
 pub(super) fn may_answer(route: &Route, code: Code) -> bool {

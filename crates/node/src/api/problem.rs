@@ -47,14 +47,17 @@ codes! {
     Forbidden FORBIDDEN "FORBIDDEN" "The certificate's role may not do that, or it is another participant's.";
     NotFound NOT_FOUND "NOT_FOUND" "There is no such path, participant, payment, cycle or output number.";
     Method METHOD_NOT_ALLOWED "METHOD" "The path does not know this method.";
+    Slow REQUEST_TIMEOUT "SLOW" "The request came too slowly. Nothing was done; send it again on another connection.";
     Contradiction CONFLICT "CONTRADICTION" "The settings contradict what was taken up before. Nothing was done; the detail says what differs.";
     Quorum CONFLICT "QUORUM" "The change would leave a shard without a majority of voters that are there. Nothing was done; start those that are down.";
     RetentionEnded GONE "RETENTION_ENDED" "Output is no longer kept from that number on; the detail names the first that is.";
+    Length LENGTH_REQUIRED "LENGTH" "A body comes with its Content-Length, never in chunks. Nothing was done.";
     TooLarge PAYLOAD_TOO_LARGE "TOO_LARGE" "The body, or what would be stored of it, is above the limit. Send several smaller messages.";
     MediaType UNSUPPORTED_MEDIA_TYPE "MEDIA_TYPE" "A message comes as application/xml or application/json; the Content-Type says something else. Nothing was done.";
     Settings UNPROCESSABLE_ENTITY "SETTINGS" "The participants' settings cannot be used; the detail names the line. Nothing was done.";
     Refused UNPROCESSABLE_ENTITY "REFUSED" "The ledger refused the act: it does not fit the state of the day, the cycle or the nodes. Nothing was done.";
     Rate TOO_MANY_REQUESTS "RATE" "More was handed in than is agreed for a participant or than the node takes of all. Nothing was stored; send the same again after the seconds of Retry-After.";
+    HeadTooLarge REQUEST_HEADER_FIELDS_TOO_LARGE "HEAD_TOO_LARGE" "The request's first line and headers are above the limit. Nothing was done; leave out what is not needed.";
     Internal INTERNAL_SERVER_ERROR "INTERNAL" "A fault of the node. Report it; the same request may be sent to another node.";
     NotFounded SERVICE_UNAVAILABLE "NOT_FOUNDED" "The cluster has no participants yet. An operator founds it.";
     Witness SERVICE_UNAVAILABLE "WITNESS" "The node is a witness and keeps no state. Ask another node.";

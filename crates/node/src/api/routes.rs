@@ -44,6 +44,8 @@ const READS: &[Code] = &[
 ];
 /// Of whoever changes it.
 const CHANGES: &[Code] = &[
+    Code::Length,
+    Code::Slow,
     Code::TooLarge,
     Code::Witness,
     Code::NotTaken,

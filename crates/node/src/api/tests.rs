@@ -16,7 +16,7 @@ use tower::ServiceExt as _;
 use super::access::{Access, Operation, Role, access};
 use super::openapi::may_answer;
 use super::openapi::tests::check;
-use super::{Api, Code, ROUTES, Route, router};
+use super::{Api, Code, HttpLimits, ROUTES, Route, router};
 use crate::cluster::definition::{Definition, Node, NodeKind};
 use crate::cluster::pki::ClientName;
 use crate::engine::{Engine, EngineOptions};
@@ -49,7 +49,14 @@ fn api_with(dir: &std::path::Path, rate: RateLimits) -> Arc<Api> {
         sites: vec!["A".to_owned()],
         nodes: vec![node.clone()],
     };
-    Arc::new(Api::new(engine, None, definition, node, rate))
+    Arc::new(Api::new(
+        engine,
+        None,
+        definition,
+        node,
+        rate,
+        HttpLimits::default(),
+    ))
 }
 
 fn name_of(role: Role) -> ClientName {

@@ -1,5 +1,6 @@
 //! `node.toml`: one node's own settings. Relative paths are from the file's directory.
 
+mod http;
 mod rate;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use super::definition::{
 };
 use super::pki::TlsFiles;
 use super::{ConfigError, line_of};
+use crate::api::HttpLimits;
 use crate::engine::{CATCH_UP_BYTES_PER_S, ELECTION_NS};
 use crate::links::{LinkLimits, PeerAddress};
 use crate::rate::RateLimits;
@@ -54,6 +56,8 @@ pub struct NodeConfig {
     pub links: LinkLimits,
     /// How much participants may hand in at it.
     pub rate: RateLimits,
+    /// What its public interface holds against clients.
+    pub http: HttpLimits,
     /// The other founders and where it dials them.
     pub peers: Vec<PeerAddress>,
     /// Other addresses at which nodes are dialled, by name.
@@ -86,6 +90,8 @@ struct File {
     limits: FileLimits,
     #[serde(default)]
     rate: rate::FileRate,
+    #[serde(default)]
+    http: http::FileHttp,
     #[serde(default)]
     peer_address: BTreeMap<String, Spanned<String>>,
 }
@@ -298,6 +304,7 @@ impl NodeConfig {
             election_ns: election_ns(file.limits.election_ms.as_ref())?,
             links: link_limits(&file.limits)?,
             rate: file.rate.check()?,
+            http: file.http.check()?,
             peers,
             peer_addresses,
             peer_listen: peer_listen.unwrap_or_else(|| node.peer_address.clone()),

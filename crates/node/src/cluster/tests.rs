@@ -18,6 +18,7 @@ use super::pki::{
     Authority, AuthorityKind, ClientName, LinkTls, PkiError, client_config, client_of_certificate,
     node_of_certificate, public_server_config,
 };
+use crate::api::HttpLimits;
 use crate::clock::Clock;
 use crate::rate::{Rate, RateLimits};
 
@@ -300,6 +301,18 @@ fn a_nodes_settings_are_read_and_checked() {
     assert_eq!(changed.peer_listen, "127.0.0.1:9");
     assert_eq!(changed.peers[0].address, "127.0.0.1:8");
     assert_eq!(usual.rate, RateLimits::default());
+    assert_eq!(usual.http, HttpLimits::default());
+    let http = read(&node_text(
+        "[http]\nconnections = 9\nconnections_per_client = 3\nhead_kib = 16\nhead_timeout_ms = 100\nfloor_bytes_per_s = 7\n",
+    ))
+    .unwrap()
+    .http;
+    assert_eq!(
+        (http.connections_max, http.connections_per_client_max),
+        (9, 3)
+    );
+    assert_eq!((http.head_max_bytes, http.floor_bytes_per_s), (16 << 10, 7));
+    assert_eq!(http.head_timeout.as_millis(), 100);
     let changed = read(&node_text(
         "[rate]\npayments_per_s = 7\nmib_per_s = 2\nnode_payments_per_s = 90\nburst_ms = 500\nurgent_percent = 20\n\
          [rate.participant.ALFADEFF]\npayments_per_s = 70\n",

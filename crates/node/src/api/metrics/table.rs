@@ -109,5 +109,7 @@ metrics! {
     LOG_WRITES Counter "log_writes" [] "Writes to the log, each durable"
     REFUSED_CLIENTS Counter "refused_clients" [] "Client connections refused before a request"
     REFUSED_PEERS Counter "refused_peers" [] "Connections refused at the door between nodes"
+    HTTP_CONNECTIONS Gauge "http_connections" [] "Connections of participants, operators and auditors"
+    HTTP_CUTS Counter "http_cuts" ["why"] "Connections that the node ended: a head or body that came too slowly, a request that took too long, a reader that did not take its answer, idle ones, those above a limit (full)"
     HTTP_ANSWERS Counter "http_answers" ["class"] "Answers by class of status"
 }
