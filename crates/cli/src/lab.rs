@@ -18,9 +18,10 @@ use clearspan_lab::failover::{self, FailoverOptions, Loss};
 use clearspan_lab::lab::{LabOptions, LabReport, Launch, NodeState, Ways};
 use clearspan_lab::measure::{self, CHECKED_RTT_NS, Seen};
 use clearspan_lab::relay::Shape;
-use clearspan_lab::topology::{self, Distance, Quality, Topology};
+use clearspan_lab::topology::{self, Quality, Topology};
 
 use crate::output::{self, Table};
+use crate::place::SitesAndDistances;
 
 /// Between looks at a lab that comes up.
 const POLL: Duration = Duration::from_millis(50);
@@ -105,18 +106,8 @@ struct Up {
 
 #[derive(Debug, Args)]
 struct Place {
-    /// Sites with their numbers of data nodes, or `witness`; a preset brings its own
-    #[arg(long, value_name = "NAME:NODES,…")]
-    sites: Option<String>,
-    /// Fibre between sites, 5 microseconds per km: one number, or A-B=70,A-W=30,B-W=50
-    #[arg(long, group = "distance")]
-    km: Option<String>,
-    /// Round trip between sites: one number, or A-B=32,A-C=69,B-C=97
-    #[arg(long, group = "distance")]
-    rtt_ms: Option<String>,
-    /// metro-0, metro-20, metro-50, metro-70, tokyo-seoul-singapore or oregon-frankfurt
-    #[arg(long, group = "distance")]
-    preset: Option<String>,
+    #[command(flatten)]
+    sites: SitesAndDistances,
     #[command(flatten)]
     quality: LineQuality,
 }
@@ -124,31 +115,12 @@ struct Place {
 impl Place {
     /// Whether nothing was said of it.
     fn is_open(&self) -> bool {
-        let Self {
-            sites,
-            km,
-            rtt_ms,
-            preset,
-            quality,
-        } = self;
-        [sites, km, rtt_ms, preset]
-            .iter()
-            .all(|said| said.is_none())
-            && quality.is_usual()
+        self.sites.is_open() && self.quality.is_usual()
     }
 
     fn topology(self) -> anyhow::Result<Topology> {
-        let distance = self
-            .km
-            .map(Distance::Km)
-            .or(self.rtt_ms.map(Distance::RttMs))
-            .or(self.preset.map(Distance::Preset));
         let quality = self.quality.read()?;
-        Ok(Topology::parse(
-            self.sites.as_deref(),
-            distance.as_ref(),
-            quality,
-        )?)
+        self.sites.topology(quality)
     }
 }
 

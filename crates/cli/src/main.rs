@@ -13,6 +13,8 @@ mod lab;
 mod nodes;
 mod openapi;
 mod output;
+mod place;
+mod plan;
 mod query;
 mod receipts;
 mod remote;
@@ -68,6 +70,8 @@ enum Command {
     Admin(admin::Admin),
     /// Print the description of a node's HTTPS interface: OpenAPI 3.1, as JSON
     Openapi(openapi::Openapi),
+    /// Compute what a cluster's sites, distances and load cost and survive, without running anything
+    Plan(plan::PlanCommand),
     /// Run a cluster over several sites on this machine, with distance between them
     Lab(lab::Lab),
 }
@@ -87,6 +91,7 @@ fn main() -> ExitCode {
         Command::Status(status) => status.run(cli.json),
         Command::Admin(admin) => admin.run(cli.json),
         Command::Openapi(openapi) => openapi.run(),
+        Command::Plan(plan) => plan.run(cli.json),
         Command::Lab(lab) => lab.run(cli.json),
     };
     match result {

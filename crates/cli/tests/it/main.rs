@@ -14,6 +14,7 @@ mod help;
 mod input;
 mod interrupted;
 mod late;
+mod plan;
 mod queries;
 mod reports;
 mod settings;

@@ -8,4 +8,5 @@ mod fetch;
 mod hub;
 mod membership;
 mod nodes;
+mod planned;
 mod promises;

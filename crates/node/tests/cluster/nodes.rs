@@ -192,7 +192,7 @@ impl Cluster {
     }
 
     /// Pays through a node, whatever becomes of the cluster meanwhile; whether it was acknowledged.
-    pub(crate) fn door(&self, at: usize) -> impl Fn(&Payment) -> bool + Send + use<> {
+    pub(crate) fn door(&self, at: usize) -> impl Fn(&Payment) -> bool + Send + Sync + use<> {
         let node = self.nodes[at].clone().unwrap();
         move |payment| pay(&node, payment).is_ok()
     }
