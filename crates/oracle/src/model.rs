@@ -165,7 +165,7 @@ impl Shard {
         self.now_ns = self.now_ns.max(entry.time_ns);
         let reply = match (&entry.op, self.rules.is_some()) {
             (Op::Found(rules), _) => self.found(rules),
-            (_, false) => Reply::Refused("NoGenesis"),
+            (_, false) => refused("NoGenesis"),
             (op, true) => {
                 self.pass_time();
                 self.act(op)
@@ -197,10 +197,10 @@ impl Shard {
 
     fn found(&mut self, rules: &Rules) -> Reply {
         if self.rules.is_some() {
-            return Reply::Refused("GenesisTwice");
+            return refused("GenesisTwice");
         }
         if rules.shard >= rules.shards || rules.page_len == 0 {
-            return Reply::Refused("GenesisInvalid");
+            return refused("GenesisInvalid");
         }
         self.sent = vec![Vec::new(); rules.shards];
         self.inbox = vec![1; rules.shards];
@@ -329,7 +329,7 @@ impl Shard {
 
     fn acknowledge(&mut self, bank: &str, through: u64) -> Reply {
         if self.terms(bank).is_none() {
-            return Reply::Refused("ParticipantUnknown");
+            return refused("ParticipantUnknown");
         }
         let home = self.home(bank);
         if home != self.me() {
@@ -524,6 +524,10 @@ impl Shard {
         let kept = items.iter().rposition(forgotten).map_or(0, |at| at + 1);
         items[kept..].to_vec()
     }
+}
+
+fn refused(refusal: &str) -> Reply {
+    Reply::Refused(refusal.to_owned())
 }
 
 fn place(number: u64) -> usize {

@@ -301,7 +301,7 @@ pub enum Reply {
     /// Nothing stored: another shard's bank.
     NotHome(usize),
     /// An act was refused; the refusal's name.
-    Refused(&'static str),
+    Refused(String),
     /// Judged elsewhere.
     Foreign,
 }
@@ -365,8 +365,8 @@ pub enum Letter {
         round: u32,
         /// What was there.
         available: BTreeMap<Holder, i128>,
-        /// What was dropped, and what was paid and received before.
-        drops: BTreeMap<Holder, (Flow, Sum)>,
+        /// What was dropped.
+        drops: BTreeMap<Holder, Dropped>,
         /// By how much others receive less.
         reductions: BTreeMap<Holder, Sum>,
     },
@@ -465,6 +465,21 @@ pub struct Recall {
     pub request: u64,
     /// Its place in it.
     pub position: u32,
+}
+
+/// What an account gave up for want of funds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// The round.
+    pub round: u32,
+    /// What was available.
+    pub available: i128,
+    /// What it would have paid.
+    pub out: u128,
+    /// What it would have received.
+    pub into: u128,
+    /// What it gave up.
+    pub gone: Sum,
 }
 
 /// One account's result of a cycle.

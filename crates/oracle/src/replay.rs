@@ -314,3 +314,6 @@ fn by_key<K: Ord + fmt::Debug, V: PartialEq + fmt::Debug>(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,7 @@ mod disk;
 mod faults;
 mod net;
 mod node;
+pub mod plain;
 mod plan;
 mod reach;
 mod rng;

@@ -12,7 +12,6 @@ mod gross;
 mod layouts;
 mod limits;
 mod make;
-mod model;
 mod netting;
 mod receipts;
 mod reception;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use clearspan_ledger::directory::{AccountTerms, NetUnit, ParticipantTerms};
 use clearspan_ledger::entry::AdminCommand;
 use clearspan_ledger::message::{
-    Class, MessageKind, OriginalPayment, PaymentRecord, Settlement, SettlementTimes, Submission,
+    Class, MessageKind, PaymentRecord, Settlement, SettlementTimes, Submission,
 };
 use clearspan_ledger::{BusinessDate, Currency, PaymentId, ReasonSet, ShardId, Text};
 
@@ -126,45 +126,6 @@ pub(crate) fn gross(
                 class,
                 settle_or_refuse,
             },
-            payments,
-        )
-    }
-}
-
-pub(crate) fn cancellation(sender: &str, id: &str, keys: &[PaymentId]) -> Submission {
-    let payments = keys
-        .iter()
-        .map(|&key| PaymentRecord {
-            id: key,
-            content_digest: 0,
-            amount: amount(0),
-            currency: Currency::NONE,
-            receiver: None,
-            date: None,
-            faults: ReasonSet::EMPTY,
-            body_offset: 0,
-            body_len: 0,
-        })
-        .collect();
-    let originals = (0..)
-        .zip(keys)
-        .map(|(at, &id)| {
-            (
-                at,
-                OriginalPayment {
-                    id,
-                    reason: *b"DUPL",
-                },
-            )
-        })
-        .collect();
-    Submission {
-        originals,
-        ..message(
-            MessageKind::Cancellation,
-            sender,
-            id,
-            Settlement::Net,
             payments,
         )
     }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Shard;
-use crate::plain::{Act, Flow, Holder, Letter, NetResult, Reply, Sum};
+use super::{Shard, refused};
+use crate::plain::{Act, Dropped, Flow, Holder, Letter, NetResult, Reply, Sum};
 
 /// The most banks and currencies of a cluster, and bytes of a name.
 const BANKS_MAX: usize = 65_000;
@@ -54,10 +54,10 @@ pub struct Decided {
 impl Shard {
     pub(super) fn operate(&mut self, act: &Act) -> Reply {
         if self.me() != 0 {
-            return Reply::Refused("NotCoordinator");
+            return refused("NotCoordinator");
         }
         if let Some(refusal) = self.refusal(act) {
-            return Reply::Refused(refusal);
+            return refused(refusal);
         }
         let retention = self.rules().retention_days;
         let coordinator = &mut self.coordinator;
@@ -154,13 +154,13 @@ impl Shard {
 
     pub(super) fn open_cycle(&mut self) -> Reply {
         if self.me() != 0 {
-            return Reply::Refused("NotCoordinator");
+            return refused("NotCoordinator");
         }
         if !matches!(self.coordinator.day, Some((_, None))) {
-            return Reply::Refused("DayNotOpen");
+            return refused("DayNotOpen");
         }
         if self.coordinator.running.is_some() {
-            return Reply::Refused("CycleRunning");
+            return refused("CycleRunning");
         }
         self.coordinator.last_cycle += 1;
         let cycle = self.coordinator.last_cycle;
@@ -180,7 +180,7 @@ impl Shard {
 
     pub(super) fn abandon_cycle(&mut self) -> Reply {
         if self.me() != 0 {
-            return Reply::Refused("NotCoordinator");
+            return refused("NotCoordinator");
         }
         match &self.coordinator.running {
             Some(running) if running.phase != Phase::Posting => {
@@ -190,7 +190,7 @@ impl Shard {
                 self.send_all(&Letter::End { cycle, abandoned });
                 Reply::Done
             }
-            _ => Reply::Refused("NoCycle"),
+            _ => refused("NoCycle"),
         }
     }
 
@@ -256,7 +256,7 @@ impl Shard {
         cycle: u32,
         round: u32,
         available: &BTreeMap<Holder, i128>,
-        drops: &BTreeMap<Holder, (Flow, Sum)>,
+        drops: &BTreeMap<Holder, Dropped>,
         reductions: &BTreeMap<Holder, Sum>,
     ) {
         let current = self.coordinator.running.as_ref().map(|r| r.round);
@@ -274,7 +274,7 @@ impl Shard {
             );
         }
         running.dropped |= !drops.is_empty();
-        for (holder, (_, gone)) in drops {
+        for (holder, Dropped { gone, .. }) in drops {
             let out = &mut running.flows.entry(holder.clone()).or_default().out;
             *out = (out.0 - gone.0, out.1 - gone.1);
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Shard;
-use crate::plain::{Body, Flow, Holder, Letter, NetResult, Status, Sum};
+use crate::plain::{Body, Dropped, Flow, Holder, Letter, NetResult, Status, Sum};
 
 /// The cycle that runs in a shard.
 #[derive(Clone, Debug)]
@@ -145,10 +145,7 @@ impl Shard {
                 .terms(&holder.bank)
                 .is_some_and(|terms| terms.by_package);
             let mut left = self.still_in(&running, &holder);
-            let before = Flow {
-                out: self.sum_of(&left),
-                into,
-            };
+            let before = self.sum_of(&left);
             let mut gone: Vec<u64> = Vec::new();
             while signed(self.sum_of(&left).0) > free + signed(into.0) {
                 let Some(last) = left.pop() else { break };
@@ -168,7 +165,14 @@ impl Shard {
                 add(reductions.entry(to).or_default(), minor);
             }
             if !gone.is_empty() {
-                drops.insert(holder.clone(), (before, self.sum_of(&gone)));
+                let dropped = Dropped {
+                    round,
+                    available: free,
+                    out: before.0,
+                    into: into.0,
+                    gone: self.sum_of(&gone),
+                };
+                drops.insert(holder.clone(), dropped);
             }
             let out = self.sum_of(&left);
             running.dropped.extend(gone);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{DayState, Payment, SEQUENCE_END, Shard, TakenIn, place};
+use super::{DayState, Payment, SEQUENCE_END, Shard, TakenIn, place, refused};
 use crate::plain::{Asked, Body, Class, Holder, Kind, Letter, Message, Reason, Reply, Status};
 
 /// At most so many messages, and so many bytes of them, wait for a missing number (ADR 0010).
@@ -149,7 +149,7 @@ impl Shard {
 
     pub(super) fn skip(&mut self, bank: &str, next: u64) -> Reply {
         let Some(terms) = self.terms(bank).cloned() else {
-            return Reply::Refused("ParticipantUnknown");
+            return refused("ParticipantUnknown");
         };
         if terms.home != self.me() {
             return Reply::NotHome(terms.home);
@@ -158,7 +158,7 @@ impl Shard {
         let member = self.member(bank);
         let over_one = member.held.keys().next().is_some_and(|&first| next > first);
         if !terms.numbered || !open || next <= member.next_sequence || over_one {
-            return Reply::Refused("SequenceNotAhead");
+            return refused("SequenceNotAhead");
         }
         member.next_sequence = next;
         self.take_held(bank);
@@ -197,7 +197,7 @@ impl Shard {
             answer: 0,
         });
         let all = message.payments.len() as u64;
-        let (answer, refused) = if !faults.is_empty() {
+        let (answer, count) = if !faults.is_empty() {
             let body = Body::Reception { message: number };
             (self.tell(&message.bank, 1, body), all)
         } else if message.kind == Kind::Cancellation {
@@ -209,8 +209,8 @@ impl Shard {
         Reply::Taken {
             message: number,
             answer,
-            accepted: all - refused,
-            refused,
+            accepted: all - count,
+            refused: count,
         }
     }
 
