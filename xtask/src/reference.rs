@@ -2,6 +2,7 @@
 
 mod cli;
 mod interface;
+mod node;
 mod reasons;
 mod settings;
 
@@ -10,6 +11,7 @@ pub(crate) fn all() -> anyhow::Result<Vec<(&'static str, String)>> {
     Ok(vec![
         ("cli.md", cli::text()?),
         ("metrics.md", interface::metrics()?),
+        ("node.md", node::text()?),
         ("openapi.json", interface::openapi()?),
         ("problems.md", interface::problems()?),
         ("reasons.md", reasons::text()),

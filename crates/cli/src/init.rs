@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
+use clearspan_lab::topology;
 use clearspan_ledger::Bic;
 use clearspan_node::clock::Clock;
 use clearspan_node::cluster::definition::Definition;
@@ -42,6 +43,9 @@ pub(crate) struct Init {
     /// The first node's port for other nodes; its port for clients is 100 higher, the one for metrics 200
     #[arg(long, value_name = "PORT", default_value_t = 7101)]
     base_port: u16,
+    /// Longest round trip between sites; how long a leader may be silent follows from it
+    #[arg(long, value_name = "MS", default_value = "0")]
+    rtt_ms: String,
     /// Settings added to every node.toml, such as a table `log`
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
@@ -59,6 +63,7 @@ impl Init {
                 .checked_add(above)
                 .context("the ports go beyond 65535")
         };
+        options.rtt_ns = topology::ms(&self.rtt_ms).context("--rtt-ms")?;
         options.host = self.host;
         options.peer_port = self.base_port;
         options.client_port = port(CLIENT_PORTS)?;

@@ -17,6 +17,7 @@ mod place;
 mod plan;
 mod query;
 mod receipts;
+mod reference;
 mod remote;
 mod serve;
 mod status;
@@ -72,6 +73,8 @@ enum Command {
     Openapi(openapi::Openapi),
     /// Compute what a cluster's sites, distances and load cost and survive, without running anything
     Plan(plan::PlanCommand),
+    /// Print what this version's settings mean
+    Reference(reference::Reference),
     /// Run a cluster over several sites on this machine, with distance between them
     Lab(lab::Lab),
 }
@@ -92,6 +95,7 @@ fn main() -> ExitCode {
         Command::Admin(admin) => admin.run(cli.json),
         Command::Openapi(openapi) => openapi.run(),
         Command::Plan(plan) => plan.run(cli.json),
+        Command::Reference(reference) => reference.run(cli.json),
         Command::Lab(lab) => lab.run(cli.json),
     };
     match result {

@@ -758,6 +758,8 @@ fn new_cluster(
     let ports = ports::free(counts.sum()).map_err(LabError::Ports)?;
     let mut new = InitOptions::local(specs, options.shards, Clock::System.now());
     new.host = HOST.to_owned();
+    let pairs = options.topology.pairs.iter();
+    new.rtt_ns = pairs.map(|pair| pair.rtt_ns).max().unwrap_or(0);
     (new.peer_port, new.client_port, new.http_port) = (ports.peer, ports.client, Some(ports.http));
     new.extra_settings.clone_from(&options.extra_settings);
     Ok((init(cluster, &new)?, ports.guard))

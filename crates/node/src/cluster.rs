@@ -4,17 +4,12 @@
 pub mod definition;
 pub mod init;
 pub mod join;
+pub mod keys;
 pub mod node_config;
 pub mod pki;
 
 #[cfg(test)]
 mod tests;
-
-/// Where a value stands, for a fault's message: the line of a byte offset.
-fn line_of(text: &str, offset: usize) -> usize {
-    text.get(..offset)
-        .map_or(1, |before| before.matches('\n').count() + 1)
-}
 
 /// Why a cluster's definition or a node's settings cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -27,15 +22,7 @@ pub enum ConfigError {
         /// Why.
         source: std::io::Error,
     },
-    /// It is not TOML of the known fields; the message names line and column.
-    #[error("{path}: {source}")]
-    Toml {
-        /// Which file.
-        path: std::path::PathBuf,
-        /// Where and why.
-        source: Box<toml::de::Error>,
-    },
-    /// A value makes no sense.
+    /// It is not TOML, has a key that there is none of or lacks one, or a value makes no sense.
     #[error("{path}: line {line}: {what}")]
     Value {
         /// Which file.

@@ -24,3 +24,4 @@ pub mod rate;
 pub mod serve;
 pub mod settings;
 pub mod summary;
+mod toml_fault;

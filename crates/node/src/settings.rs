@@ -8,6 +8,8 @@ use clearspan_ledger::money::{AmountFault, parse_amount};
 use clearspan_ledger::{AmountMinor, Bic, BusinessDate, Currency, ShardId};
 use serde::Deserialize;
 
+use crate::toml_fault::{explain, line_of};
+
 /// The most shards of a cluster: channels grow with their square.
 pub const SHARDS_MAX: u16 = 256;
 
@@ -73,15 +75,7 @@ pub enum SettingsError {
         /// Why.
         source: std::io::Error,
     },
-    /// It is not TOML of the known fields; the message names line and column.
-    #[error("{path}")]
-    Toml {
-        /// Which file.
-        path: PathBuf,
-        /// Where and why.
-        source: Box<toml::de::Error>,
-    },
-    /// A value makes no sense.
+    /// It is not TOML, has a key that there is none of or lacks one, or a value makes no sense.
     #[error("{path}: line {line}: {what}")]
     Value {
         /// Which file.
@@ -182,15 +176,17 @@ impl Settings {
     /// # Errors
     /// As [`Settings::read`].
     pub fn parse(text: &str, path: &Path) -> Result<Self, SettingsError> {
-        let file: File = toml::from_str(text).map_err(|source| SettingsError::Toml {
-            path: path.to_owned(),
-            source: Box::new(source),
+        let file: File = toml::from_str(text).map_err(|fault| {
+            let (line, what) = explain(text, &fault, &[]);
+            SettingsError::Value {
+                path: path.to_owned(),
+                line,
+                what,
+            }
         })?;
         let refuse = |offset: usize, what: String| SettingsError::Value {
             path: path.to_owned(),
-            line: text
-                .get(..offset)
-                .map_or(1, |before| before.matches('\n').count() + 1),
+            line: line_of(text, offset),
             what,
         };
         let shards = *file.shards.get_ref();
@@ -394,7 +390,11 @@ opening_balance = "10.005"
             ("\"ALFADEFF\"", "\"alfa\"", "line 3: \"alfa\" is not a BIC"),
             ("10.005", "10.0055", "more than the 3 decimals"),
             ("KWD", "ZZZ", "not an ISO 4217 currency"),
-            ("name =", "nmae =", "unknown field `nmae`"),
+            (
+                "name =",
+                "nmae =",
+                "line 5: unknown key `nmae`; the nearest is `name`",
+            ),
         ] {
             let error = parse(&GOOD.replace(from, to)).unwrap_err();
             assert!(error.contains(expected), "{error}");

@@ -25,14 +25,14 @@ fn faults_of_the_settings_name_file_and_line() {
         (
             "shards = 2",
             "shards = 2\ncolour = \"red\"",
-            "unknown field `colour`",
+            "line 3: unknown key `colour`",
         ),
         (
             "shards = 2",
             "shards = 257",
             "line 2: shards is 257; give 1 to 256",
         ),
-        ("shards = 2\n", "", "missing field `shards`"),
+        ("shards = 2\n", "", "line 1: missing key `shards`"),
         (
             "bic = \"ALFADEFFXXX\"",
             "bic = \"ALFA\"",

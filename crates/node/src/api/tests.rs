@@ -46,6 +46,7 @@ fn api_with(dir: &std::path::Path, rate: RateLimits) -> Arc<Api> {
         cluster: ClusterId::random().unwrap(),
         shards: 1,
         clearing_house: Bic::parse(b"CLSPZZ2AXXX").unwrap(),
+        election_ms: 1000,
         sites: vec!["A".to_owned()],
         nodes: vec![node.clone()],
     };

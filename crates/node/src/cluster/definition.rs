@@ -11,10 +11,11 @@ use clearspan_storage::{ClusterId, NodeId};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{ConfigError, line_of};
+use super::ConfigError;
+use super::keys::{self, CLUSTER_KEYS};
 use crate::engine::group::{Group, Seat};
 use crate::links::PeerAddress;
-use crate::settings::SHARDS_MAX;
+use crate::toml_fault::{explain, line_of};
 
 /// The longest name of a site or node: names stand in tables, paths and metrics.
 pub const NAME_MAX_BYTES: usize = 32;
@@ -28,6 +29,8 @@ pub struct Definition {
     pub shards: u16,
     /// The clearing house's own code.
     pub clearing_house: Bic,
+    /// How long a leader may be silent before another is elected, in milliseconds.
+    pub election_ms: u64,
     /// Names of the sites, in the order of the file.
     pub sites: Vec<String>,
     /// The nodes, in the order of the file.
@@ -69,8 +72,9 @@ pub struct Node {
 #[serde(deny_unknown_fields)]
 struct File {
     cluster: Spanned<String>,
-    shards: Spanned<u16>,
+    shards: Spanned<i64>,
     clearing_house: Spanned<String>,
+    election_ms: Option<Spanned<i64>>,
     #[serde(default)]
     site: Vec<Spanned<FileSite>>,
     #[serde(default)]
@@ -114,9 +118,13 @@ impl Definition {
     /// # Errors
     /// [`ConfigError`] names the line and says what to do.
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
-        let file: File = toml::from_str(text).map_err(|source| ConfigError::Toml {
-            path: path.to_owned(),
-            source: Box::new(source),
+        let file: File = toml::from_str(text).map_err(|fault| {
+            let (line, what) = explain(text, &fault, CLUSTER_KEYS);
+            ConfigError::Value {
+                path: path.to_owned(),
+                line,
+                what,
+            }
         })?;
         let refuse = |offset: usize, what: String| ConfigError::Value {
             path: path.to_owned(),
@@ -130,11 +138,13 @@ impl Definition {
             );
             refuse(file.cluster.span().start, what)
         })?;
-        let shards = *file.shards.get_ref();
-        if shards == 0 || shards > SHARDS_MAX {
-            let what = format!("shards is {shards}; give 1 to {SHARDS_MAX}");
-            return Err(refuse(file.shards.span().start, what));
-        }
+        let fault = |(offset, what)| refuse(offset, what);
+        let shards = keys::SHARDS.number(Some(&file.shards)).map_err(fault)?;
+        let shards = u16::try_from(shards)
+            .map_err(|_| refuse(file.shards.span().start, "too many shards".to_owned()))?;
+        let election_ms = keys::CLUSTER_ELECTION
+            .number(file.election_ms.as_ref())
+            .map_err(fault)?;
         let house = file.clearing_house.get_ref();
         let clearing_house = Bic::parse(house.as_bytes()).ok_or_else(|| {
             refuse(
@@ -177,6 +187,7 @@ impl Definition {
             cluster,
             shards,
             clearing_house,
+            election_ms,
             sites,
             nodes,
         })

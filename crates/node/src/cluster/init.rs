@@ -15,7 +15,9 @@ use clearspan_storage::{ClusterId, DataDir, DataDirError, Identity, Layout, Node
 
 use super::ConfigError;
 use super::definition::{Definition, Node, NodeKind, check_name};
+use super::keys::ELECTION_RANGE_MS;
 use super::pki::{Authority, AuthorityKind, PkiError};
+use crate::engine::ELECTION_NS;
 use crate::settings::SHARDS_MAX;
 
 /// The definition's file.
@@ -57,6 +59,8 @@ pub struct InitOptions {
     pub client_port: u16,
     /// The first node's port for metrics and the console; `None` for none.
     pub http_port: Option<u16>,
+    /// The longest round trip between sites, in nanoseconds: how long a leader may be silent follows from it.
+    pub rtt_ns: u64,
     /// Settings added to every `node.toml`, such as `[log]` with its values; empty for none.
     pub extra_settings: String,
     /// Now: certificates are valid from a day before.
@@ -78,6 +82,7 @@ impl InitOptions {
             peer_port: 7101,
             client_port: 7201,
             http_port: Some(7301),
+            rtt_ns: 0,
             extra_settings: String::new(),
             now,
         }
@@ -184,6 +189,17 @@ pub fn init(dir: &Path, options: &InitOptions) -> Result<Definition, InitError> 
     Ok(definition)
 }
 
+/// How long a leader may be silent where a quorum is so far away, in milliseconds: ten round trips, in hundreds, and not
+/// below what is usual where all is near. A candidate asks twice and is answered twice before it leads, and heartbeats that
+/// a busy line holds up for a few round trips must not cost a leader its lead.
+#[must_use]
+pub fn election_ms_for(rtt_ns: u64) -> u64 {
+    let (_, max) = ELECTION_RANGE_MS;
+    let ten_ms = rtt_ns.saturating_mul(10).div_ceil(1_000_000);
+    let usual = ELECTION_NS / 1_000_000;
+    (ten_ms.div_ceil(100) * 100).clamp(usual, max)
+}
+
 fn define(options: &InitOptions) -> Result<Definition, InitError> {
     let fault = |what: &str| InitError::Options(what.to_owned());
     if options.shards == 0 || options.shards > SHARDS_MAX {
@@ -245,6 +261,7 @@ fn define(options: &InitOptions) -> Result<Definition, InitError> {
         cluster: ClusterId::random().map_err(InitError::Random)?,
         shards: options.shards,
         clearing_house: options.clearing_house,
+        election_ms: election_ms_for(options.rtt_ns),
         sites,
         nodes,
     })
@@ -256,6 +273,7 @@ fn definition_text(definition: &Definition) -> String {
         cluster,
         shards,
         clearing_house,
+        election_ms,
         sites,
         nodes,
     } = definition;
@@ -268,6 +286,10 @@ fn definition_text(definition: &Definition) -> String {
     line(format_args!("# Fixed for good."));
     line(format_args!("shards = {shards}"));
     line(format_args!("clearing_house = \"{clearing_house}\""));
+    line(format_args!(
+        "# How long a leader may be silent before another is elected: ten round trips between sites at least."
+    ));
+    line(format_args!("election_ms = {election_ms}"));
     for site in sites {
         line(format_args!("\n[[site]]\nname = \"{site}\""));
     }

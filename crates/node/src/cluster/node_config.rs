@@ -6,28 +6,20 @@ mod rate;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use clearspan_codec::frame::BODY_MAX_BYTES;
 use clearspan_storage::{Layout, LogOptions, PackageOptions};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::ConfigError;
 use super::definition::{
     Definition, FileNode, Node, NodeKind, check_address, check_name, check_node,
 };
+use super::keys::{self, Fault, Key, NODE_KEYS};
 use super::pki::TlsFiles;
-use super::{ConfigError, line_of};
 use crate::api::HttpLimits;
-use crate::engine::{CATCH_UP_BYTES_PER_S, ELECTION_NS};
 use crate::links::{LinkLimits, PeerAddress};
 use crate::rate::RateLimits;
-
-const MIB: u64 = 1 << 20;
-/// A log file shorter than this is mostly bookkeeping.
-const SEGMENT_MIN_MIB: u64 = 1;
-/// Above this a socket buffer is a mistake in the unit.
-const SOCKET_BUFFER_MAX_MIB: u64 = 1024;
-/// Above this a size is a mistake in the unit: 16 TiB.
-const SIZE_MAX_MIB: u64 = 16 << 20;
+use crate::toml_fault::{explain, line_of};
 
 /// One node's settings, checked, with its cluster's definition.
 #[derive(Clone, Debug)]
@@ -129,70 +121,29 @@ struct FileListen {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileLog {
-    segment_mib: Option<Spanned<u64>>,
-    purge_above_mib: Option<Spanned<u64>>,
-    prefill_mib: Option<Spanned<u64>>,
-    reserve_mib: Option<Spanned<u64>>,
+    segment_mib: Option<Spanned<i64>>,
+    purge_above_mib: Option<Spanned<i64>>,
+    prefill_mib: Option<Spanned<i64>>,
+    reserve_mib: Option<Spanned<i64>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FilePackages {
-    cache_mib: Option<Spanned<u64>>,
-    reserve_mib: Option<Spanned<u64>>,
+    cache_mib: Option<Spanned<i64>>,
+    reserve_mib: Option<Spanned<i64>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileLimits {
-    snapshot_after_mib: Option<Spanned<u64>>,
-    election_ms: Option<Spanned<u64>>,
-    catch_up_mib_per_s: Option<Spanned<u64>>,
-    bulk_queue_mib: Option<Spanned<u64>>,
-    urgent_queue_mib: Option<Spanned<u64>>,
-    inbound_mib: Option<Spanned<u64>>,
-    socket_buffer_mib: Option<Spanned<u64>>,
-}
-
-/// A snapshot per this much log, so that a restart replays a few seconds' work at most.
-const SNAPSHOT_AFTER_MIB: u64 = 256;
-
-type Fault = (usize, String);
-
-/// A size in bytes, from a setting in MiB between two bounds or its default in bytes.
-fn size(
-    what: &str,
-    setting: Option<&Spanned<u64>>,
-    default_bytes: u64,
-    min_mib: u64,
-    max_mib: u64,
-) -> Result<u64, Fault> {
-    match setting {
-        None => Ok(default_bytes),
-        setting => Ok(number(what, setting, 0, min_mib, max_mib)? * MIB),
-    }
-}
-
-/// A setting between two bounds, or its default.
-fn number(
-    what: &str,
-    setting: Option<&Spanned<u64>>,
-    default: u64,
-    min: u64,
-    max: u64,
-) -> Result<u64, Fault> {
-    let Some(setting) = setting else {
-        return Ok(default);
-    };
-    let number = *setting.get_ref();
-    if (min..=max).contains(&number) {
-        Ok(number)
-    } else {
-        Err((
-            setting.span().start,
-            format!("{what} is {number}; give {min} to {max}"),
-        ))
-    }
+    snapshot_after_mib: Option<Spanned<i64>>,
+    election_ms: Option<Spanned<i64>>,
+    catch_up_mib_per_s: Option<Spanned<i64>>,
+    bulk_queue_mib: Option<Spanned<i64>>,
+    urgent_queue_mib: Option<Spanned<i64>>,
+    inbound_mib: Option<Spanned<i64>>,
+    socket_buffer_mib: Option<Spanned<i64>>,
 }
 
 impl NodeConfig {
@@ -205,9 +156,13 @@ impl NodeConfig {
             path: path.to_owned(),
             source,
         })?;
-        let file: File = toml::from_str(&text).map_err(|source| ConfigError::Toml {
-            path: path.to_owned(),
-            source: Box::new(source),
+        let file: File = toml::from_str(&text).map_err(|fault| {
+            let (line, what) = explain(&text, &fault, NODE_KEYS);
+            ConfigError::Value {
+                path: path.to_owned(),
+                line,
+                what,
+            }
         })?;
         let dir = path.parent().unwrap_or(Path::new(""));
         let definition_path = dir.join(&file.definition);
@@ -287,21 +242,13 @@ impl NodeConfig {
             },
             log: log_options(&file.log)?,
             packages: package_options(&file.packages)?,
-            snapshot_after_bytes: size(
-                "snapshot_after_mib",
-                file.limits.snapshot_after_mib.as_ref(),
-                SNAPSHOT_AFTER_MIB * MIB,
-                1,
-                SIZE_MAX_MIB,
-            )?,
-            catch_up_bytes_per_s: size(
-                "catch_up_mib_per_s",
-                file.limits.catch_up_mib_per_s.as_ref(),
-                CATCH_UP_BYTES_PER_S,
-                0,
-                SIZE_MAX_MIB,
-            )?,
-            election_ns: election_ns(file.limits.election_ms.as_ref())?,
+            snapshot_after_bytes: keys::SNAPSHOT_AFTER
+                .bytes(file.limits.snapshot_after_mib.as_ref())?,
+            catch_up_bytes_per_s: keys::CATCH_UP.bytes(file.limits.catch_up_mib_per_s.as_ref())?,
+            election_ns: keys::ELECTION_MS
+                .given(file.limits.election_ms.as_ref())?
+                .unwrap_or(definition.election_ms)
+                * 1_000_000,
             links: link_limits(&file.limits)?,
             rate: file.rate.check()?,
             http: file.http.check()?,
@@ -356,125 +303,40 @@ fn joined_node(
 }
 
 fn log_options(file: &FileLog) -> Result<LogOptions, Fault> {
-    let usual = LogOptions::default();
     Ok(LogOptions {
-        segment_bytes: size(
-            "segment_mib",
-            file.segment_mib.as_ref(),
-            usual.segment_bytes,
-            SEGMENT_MIN_MIB,
-            SIZE_MAX_MIB,
-        )?,
-        purge_above_bytes: size(
-            "purge_above_mib",
-            file.purge_above_mib.as_ref(),
-            usual.purge_above_bytes,
-            1,
-            SIZE_MAX_MIB,
-        )?,
-        prefill_bytes: size(
-            "prefill_mib",
-            file.prefill_mib.as_ref(),
-            usual.prefill_bytes,
-            0,
-            SIZE_MAX_MIB,
-        )?,
-        reserve_bytes: size(
-            "reserve_mib",
-            file.reserve_mib.as_ref(),
-            usual.reserve_bytes,
-            1,
-            SIZE_MAX_MIB,
-        )?,
-        ..usual
+        segment_bytes: keys::SEGMENT.bytes(file.segment_mib.as_ref())?,
+        purge_above_bytes: keys::PURGE_ABOVE.bytes(file.purge_above_mib.as_ref())?,
+        prefill_bytes: keys::PREFILL.bytes(file.prefill_mib.as_ref())?,
+        reserve_bytes: keys::LOG_RESERVE.bytes(file.reserve_mib.as_ref())?,
+        ..LogOptions::default()
     })
 }
 
 fn package_options(file: &FilePackages) -> Result<PackageOptions, Fault> {
-    let usual = PackageOptions::default();
     Ok(PackageOptions {
-        cache_bytes: size(
-            "cache_mib",
-            file.cache_mib.as_ref(),
-            usual.cache_bytes,
-            1,
-            SIZE_MAX_MIB,
-        )?,
-        reserve_bytes: size(
-            "reserve_mib",
-            file.reserve_mib.as_ref(),
-            usual.reserve_bytes,
-            1,
-            SIZE_MAX_MIB,
-        )?,
-        ..usual
+        cache_bytes: keys::CACHE.bytes(file.cache_mib.as_ref())?,
+        reserve_bytes: keys::PACKAGES_RESERVE.bytes(file.reserve_mib.as_ref())?,
+        ..PackageOptions::default()
     })
 }
 
-/// Below this a slow fsync or a busy machine costs a leader its lead.
-const ELECTION_MIN_MS: u64 = 200;
-/// Above this nobody would call it automatic.
-const ELECTION_MAX_MS: u64 = 60_000;
-
-fn election_ns(setting: Option<&Spanned<u64>>) -> Result<u64, Fault> {
-    let Some(setting) = setting else {
-        return Ok(ELECTION_NS);
-    };
-    let ms = *setting.get_ref();
-    if (ELECTION_MIN_MS..=ELECTION_MAX_MS).contains(&ms) {
-        Ok(ms * 1_000_000)
-    } else {
-        Err((
-            setting.span().start,
-            format!(
-                "election_ms is {ms}; give {ELECTION_MIN_MS} to {ELECTION_MAX_MS}, ten round trips between sites at least"
-            ),
-        ))
-    }
-}
-
 fn link_limits(file: &FileLimits) -> Result<LinkLimits, Fault> {
-    let usual = LinkLimits::default();
-    // The largest frame must fit.
-    let frame_mib = BODY_MAX_BYTES as u64 / MIB + 1;
-    let bytes = |what: &str, setting: Option<&Spanned<u64>>, default: usize, min_mib: u64| {
-        let found = size(what, setting, default as u64, min_mib, SIZE_MAX_MIB)?;
+    let bytes = |key: &Key, setting: Option<&Spanned<i64>>| {
+        let found = key.bytes(setting)?;
+        let name = key.name;
         usize::try_from(found)
-            .map_err(|_| (0, format!("{what} is more than this machine can address")))
+            .map_err(|_| (0, format!("{name} is more than this machine can address")))
     };
-    let socket = match &file.socket_buffer_mib {
+    let socket = file.socket_buffer_mib.as_ref();
+    let socket_buffer_bytes = match socket {
         None => None,
-        setting => {
-            let found = size(
-                "socket_buffer_mib",
-                setting.as_ref(),
-                0,
-                1,
-                SOCKET_BUFFER_MAX_MIB,
-            )?;
-            u32::try_from(found).ok()
-        }
+        given => u32::try_from(keys::SOCKET_BUFFER.bytes(given)?).ok(),
     };
     Ok(LinkLimits {
-        bulk_queue_bytes: bytes(
-            "bulk_queue_mib",
-            file.bulk_queue_mib.as_ref(),
-            usual.bulk_queue_bytes,
-            frame_mib,
-        )?,
-        urgent_queue_bytes: bytes(
-            "urgent_queue_mib",
-            file.urgent_queue_mib.as_ref(),
-            usual.urgent_queue_bytes,
-            1,
-        )?,
-        inbound_bytes: bytes(
-            "inbound_mib",
-            file.inbound_mib.as_ref(),
-            usual.inbound_bytes,
-            frame_mib,
-        )?,
-        socket_buffer_bytes: socket,
-        ..usual
+        bulk_queue_bytes: bytes(&keys::BULK_QUEUE, file.bulk_queue_mib.as_ref())?,
+        urgent_queue_bytes: bytes(&keys::URGENT_QUEUE, file.urgent_queue_mib.as_ref())?,
+        inbound_bytes: bytes(&keys::INBOUND, file.inbound_mib.as_ref())?,
+        socket_buffer_bytes,
+        ..LinkLimits::default()
     })
 }

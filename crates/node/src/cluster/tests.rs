@@ -1,17 +1,19 @@
 //! What is written is what is read; faults name their lines; certificates say who somebody is.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use clearspan_ledger::Bic;
-use clearspan_storage::{ClusterId, DataDir, NodeId};
+use clearspan_storage::{ClusterId, DataDir, LogOptions, NodeId, PackageOptions};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
 use super::definition::{Definition, NodeKind};
 use super::init::{
-    InitError, InitOptions, NODES_DIR, PKI_DIR, SiteSpec, init, node_files, parse_sites,
+    InitError, InitOptions, NODES_DIR, PKI_DIR, SiteSpec, election_ms_for, init, node_files,
+    parse_sites,
 };
 use super::node_config::NodeConfig;
 use super::pki::{
@@ -20,6 +22,7 @@ use super::pki::{
 };
 use crate::api::HttpLimits;
 use crate::clock::Clock;
+use crate::links::LinkLimits;
 use crate::rate::{Rate, RateLimits};
 
 fn options(sites: &str) -> InitOptions {
@@ -245,11 +248,15 @@ fn faults_in_a_definition_name_the_line() {
         ),
         ("\"data\"", "\"witness\"", "no node of kind"),
         ("\"data\"", "\"tape\"", "unknown variant `tape`"),
-        ("kind =", "kidn =", "unknown field `kidn`"),
+        (
+            "kind =",
+            "kidn =",
+            "line 9: unknown key `kidn`; the nearest is `kind`",
+        ),
         (
             "clearing_house = \"CLSPZZ2AXXX\"\n",
             "",
-            "missing field `clearing_house`",
+            "missing key `clearing_house`",
         ),
     ] {
         let text = GOOD.replacen(
@@ -370,12 +377,137 @@ fn a_nodes_settings_are_read_and_checked() {
             node_text("[listen]\nclient = \":1\"\n"),
             "line 10: client address",
         ),
-        (node_text("[lgo]\n"), "unknown field `lgo`"),
+        (
+            node_text("[lgo]\n"),
+            "line 9: unknown key `lgo`; the nearest is `log`",
+        ),
+        (
+            node_text("[limits]\nelection_m = 1000\n"),
+            "line 10: unknown key `election_m`; the nearest is `election_ms`",
+        ),
+        (
+            node_text("[log]\nelection_ms = 1000\n"),
+            "line 10: unknown key `election_ms` here; it stands in [limits]",
+        ),
+        (
+            node_text("[log]\nsegment_mib = -1\n"),
+            "line 10: segment_mib is -1; give 1 to 16777216 MiB; without it 64",
+        ),
+        (
+            node_text("[rate]\nurgent_percent = 91\n"),
+            "line 10: urgent_percent is 91; give 0 to 90 %; without it 10",
+        ),
+        (
+            node_text("[log]\nsegment_mib = \"64\"\n"),
+            "line 10: invalid type: string \"64\"",
+        ),
         (node_text("").replace("\"A1\"", "\"B1\""), "line 2: "),
     ] {
         let error = read(&text).unwrap_err();
         assert!(error.contains(expected), "{error}");
     }
+}
+
+/// The tables of the reference as they are in a file, with a key that there is none of, after what the file needs.
+fn with_an_unknown_key(good: &str, table: &str) -> String {
+    let head = match table {
+        "" => return format!("zzz = 1\n{good}"),
+        "[rate.participant.BIC]" => "[rate.participant.ALFADEFFXXX]",
+        "[tls]" | "[[site]]" | "[[node]]" => {
+            return good.replacen(table, &format!("{table}\nzzz = 1"), 1);
+        }
+        other => other,
+    };
+    format!("{good}{head}\nzzz = 1\n")
+}
+
+#[test]
+fn the_table_of_keys_has_every_key_that_is_read_and_no_other() {
+    use super::keys::{CLUSTER_KEYS, Key, NODE_KEYS};
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("cluster.toml"), GOOD).unwrap();
+    let path = dir.path().join("node.toml");
+    let node_fault = |text: &str| {
+        fs::write(&path, text).unwrap();
+        NodeConfig::read(&path).unwrap_err().to_string()
+    };
+    let cluster_fault = |text: &str| {
+        let parsed = Definition::parse(text, Path::new("cluster.toml"));
+        parsed.unwrap_err().to_string()
+    };
+    let check = |keys: &[Key], good: &str, fault: &dyn Fn(&str) -> String| {
+        let mut tables: Vec<&str> = keys.iter().map(|key| key.table).collect();
+        tables.dedup();
+        for table in tables {
+            // Its keys are whatever the writer calls them.
+            if table == "[peer_address]" {
+                continue;
+            }
+            let error = fault(&with_an_unknown_key(good, table));
+            let (_, known) = error
+                .split_once("unknown key `zzz`; there are ")
+                .unwrap_or_else(|| panic!("{table}: {error}"));
+            let read: BTreeSet<&str> = known.trim().split(", ").collect();
+            let here = keys.iter().filter(|key| key.table == table);
+            let mut named: BTreeSet<&str> = here.map(|key| key.name).collect();
+            // Tables within this one.
+            let inner = keys.iter().filter(|key| key.table != table);
+            named.extend(inner.filter_map(|key| {
+                let path = key.table.trim_matches(['[', ']']);
+                match table.trim_matches(['[', ']']) {
+                    "" => path.split('.').next(),
+                    outer => path
+                        .strip_prefix(outer)?
+                        .strip_prefix('.')?
+                        .split('.')
+                        .next(),
+                }
+            }));
+            assert_eq!(read, named, "{table}");
+        }
+    };
+    check(NODE_KEYS, &node_text(""), &node_fault);
+    check(CLUSTER_KEYS, GOOD, &cluster_fault);
+}
+
+#[test]
+fn usual_values_are_those_of_what_they_set() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("cluster.toml"), GOOD).unwrap();
+    let path = dir.path().join("node.toml");
+    fs::write(&path, node_text("")).unwrap();
+    let config = NodeConfig::read(&path).unwrap();
+    let (log, packages) = (LogOptions::default(), PackageOptions::default());
+    assert_eq!(config.log.segment_bytes, log.segment_bytes);
+    assert_eq!(config.log.purge_above_bytes, log.purge_above_bytes);
+    assert_eq!(config.log.prefill_bytes, log.prefill_bytes);
+    assert_eq!(config.log.reserve_bytes, log.reserve_bytes);
+    assert_eq!(config.packages.cache_bytes, packages.cache_bytes);
+    assert_eq!(config.packages.reserve_bytes, packages.reserve_bytes);
+    assert_eq!(config.links, LinkLimits::default());
+    assert_eq!(config.rate, RateLimits::default());
+    assert_eq!(config.http, HttpLimits::default());
+}
+
+#[test]
+fn how_long_a_leader_may_be_silent_follows_from_the_distance() {
+    for (rtt_ns, expected_ms) in [
+        (0, 1_000),
+        (700_000, 1_000),
+        (97_000_000, 1_000),
+        (156_000_000, 1_600),
+        (u64::MAX, 60_000),
+    ] {
+        assert_eq!(election_ms_for(rtt_ns), expected_ms, "{rtt_ns}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut far = options("A:1,B:1,W:witness");
+    far.rtt_ns = 156_000_000;
+    let definition = init(&dir.path().join("cluster"), &far).unwrap();
+    assert_eq!(definition.election_ms, 1_600);
+    let files = node_files(&dir.path().join("cluster"), &definition);
+    let node = NodeConfig::read(&files["A1"]).unwrap();
+    assert_eq!(node.election_ns, 1_600_000_000);
 }
 
 #[test]
