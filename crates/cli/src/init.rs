@@ -10,7 +10,7 @@ use clearspan_ledger::Bic;
 use clearspan_node::clock::Clock;
 use clearspan_node::cluster::definition::Definition;
 use clearspan_node::cluster::init::{
-    DEFINITION_FILE, InitOptions, PKI_DIR, init, node_files, parse_sites,
+    DEFINITION_FILE, InitOptions, PKI_DIR, init, node_files, parse_sites, reissue_node,
 };
 use clearspan_node::cluster::pki::{Authority, AuthorityKind};
 use serde_json::json;
@@ -105,34 +105,55 @@ impl Init {
     }
 }
 
-/// Issue a certificate to a participant, an operator or an auditor
+/// Issue a certificate to a participant, an operator, an auditor, or anew to a node
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
-  clearspan issue /tmp/cluster participant ALFADEFFXXX")]
+A node has a certificate from the start. A new one is written over that in the node's directory here, with a new key: a node that
+runs there takes it up within 5 seconds, any other gets both files carried to it. What the others had is not overwritten.
+
+Examples:
+  clearspan issue /tmp/cluster participant ALFADEFFXXX
+  clearspan issue /tmp/cluster node A1")]
 pub(crate) struct Issue {
     /// The directory that `clearspan init` wrote
     dir: PathBuf,
     /// To whom
-    kind: Kind,
-    /// A participant's BIC, or a name of lower-case letters, digits and hyphens
+    kind: Whom,
+    /// A participant's BIC, a node's name, or a name of lower-case letters, digits and hyphens
     name: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// Whose a client's certificate is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
+    Participant,
+    Operator,
+    Auditor,
+}
+
+/// Whom a certificate can be issued to from the command line.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Whom {
     /// Sends messages and reads what is its own
     Participant,
     /// Runs the cluster
     Operator,
     /// Reads everything, changes nothing
     Auditor,
+    /// Is one of the cluster's nodes
+    Node,
 }
 
 impl Issue {
     pub(crate) fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let definition = Definition::read(&self.dir.join(DEFINITION_FILE))?;
-        let (cert, key) = issue(&self.dir, &definition, self.kind, &self.name)?;
+        let client = |kind| issue(&self.dir, &definition, kind, &self.name);
+        let (cert, key) = match self.kind {
+            Whom::Participant => client(Kind::Participant)?,
+            Whom::Operator => client(Kind::Operator)?,
+            Whom::Auditor => client(Kind::Auditor)?,
+            Whom::Node => reissue_node(&self.dir, &self.name, Clock::System.now())?,
+        };
         if json {
             output::json(&json!({ "certificate": cert, "key": key }))?;
         } else {

@@ -19,6 +19,7 @@ mod query;
 mod receipts;
 mod reference;
 mod remote;
+mod revoke;
 mod serve;
 mod status;
 mod submit;
@@ -59,6 +60,8 @@ enum Command {
     Init(init::Init),
     /// Issue a certificate to a participant, an operator or an auditor
     Issue(init::Issue),
+    /// Take certificates back: write the list of those that are no longer admitted
+    Revoke(revoke::Revoke),
     /// Run a node of a cluster
     Serve(serve::Serve),
     /// Hand messages in at a running cluster
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         Command::Query(query) => query.run(cli.json),
         Command::Init(init) => init.run(cli.json),
         Command::Issue(issue) => issue.run(cli.json),
+        Command::Revoke(revoke) => revoke.run(cli.json),
         Command::Serve(serve) => serve.run(),
         Command::Submit(submit) => submit.run(cli.json),
         Command::Receipts(receipts) => receipts.run(cli.json),

@@ -23,7 +23,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::HeaderValue;
@@ -37,6 +37,7 @@ use serde::Deserialize;
 
 use crate::cluster::definition::{Definition, Node, NodeKind};
 use crate::cluster::pki::ClientName;
+use crate::cluster::renewal::Certificates;
 use crate::documents::{self, Cache, Documents};
 use crate::engine::{Engine, ReadError, Reading};
 use crate::links::Links;
@@ -77,6 +78,7 @@ pub struct Api {
     documents: documents::Settings,
     cache: Cache,
     counts: metrics::Counts,
+    certificates: OnceLock<Arc<Certificates>>,
     counted: status::Counted,
 }
 
@@ -193,10 +195,16 @@ impl Api {
             documents: documents::Settings::new(definition.clearing_house),
             cache: Cache::new(),
             counts: metrics::Counts::default(),
+            certificates: OnceLock::new(),
             counted: status::Counted::default(),
             definition,
             node,
         }
+    }
+
+    /// Tells in the figures until when these count. Only the first are kept.
+    pub fn watch_certificates(&self, certificates: Arc<Certificates>) {
+        let _ = self.certificates.set(certificates);
     }
 
     /// Runs something that waits, off the threads that serve connections.

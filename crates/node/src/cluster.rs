@@ -7,6 +7,7 @@ pub mod join;
 pub mod keys;
 pub mod node_config;
 pub mod pki;
+pub mod renewal;
 
 #[cfg(test)]
 mod tests;

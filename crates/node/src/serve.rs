@@ -6,6 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use clearspan_ledger::nodes::NodeRecord;
 use clearspan_replica::MemberId;
@@ -13,14 +14,16 @@ use clearspan_storage::{DataDir, DataDirError, Identity, Life};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::MissedTickBehavior;
 
 use crate::api::{self, Api, Door};
 use crate::clock::Clock;
 use crate::cluster::ConfigError;
 use crate::cluster::definition::NodeKind;
 use crate::cluster::node_config::NodeConfig;
-use crate::cluster::pki::{LinkTls, PkiError, public_server_config};
+use crate::cluster::pki::{LinkTls, PkiError};
+use crate::cluster::renewal::Certificates;
 use crate::engine::group::Seat;
 use crate::engine::{Engine, EngineError, EngineOptions, FORGOTTEN};
 use crate::events;
@@ -121,11 +124,13 @@ pub fn serve(config_path: &Path) -> Result<(), ServeError> {
         .as_deref()
         .map(|address| listen(&runtime, address))
         .transpose()?;
-    let public_tls = public_server_config(&config.tls)?;
+    let (certificates, link_tls) = Certificates::load(config.tls.clone())?;
+    let certificates = Arc::new(certificates);
     let refused = Arc::new(OnceLock::new());
     let dismissed = Arc::new(Dismissed::default());
     let doors = Doors {
         listener: peers,
+        tls: link_tls,
         refused: refused.clone(),
         dismissed: dismissed.clone(),
         config_path: config_path.to_owned(),
@@ -133,7 +138,7 @@ pub fn serve(config_path: &Path) -> Result<(), ServeError> {
     let (engine, links) = open(&runtime, &config, life, doors)?;
     let api = Arc::new(Api::new(
         engine,
-        Some(links),
+        Some(links.clone()),
         config.definition.clone(),
         config.node.clone(),
         config.rate.clone(),
@@ -141,6 +146,7 @@ pub fn serve(config_path: &Path) -> Result<(), ServeError> {
     ));
     // Whoever was refused before now was refused, only not counted.
     let _ = refused.set(Arc::downgrade(&api));
+    api.watch_certificates(certificates.clone());
     events::log(
         "node.started",
         json!({
@@ -150,7 +156,10 @@ pub fn serve(config_path: &Path) -> Result<(), ServeError> {
     let signal = runtime.block_on(async {
         let door = Arc::new(Door::new(&config.http));
         let (public, own_api) = (door.clone(), api.clone());
+        let public_tls = certificates.public();
         tokio::spawn(async move { api::tls(&public, own_api, clients, public_tls).await });
+        let mut hangup = signal(SignalKind::hangup())?;
+        let renewing = tokio::spawn(async move { renew(&certificates, &links, &mut hangup).await });
         if let Some(listener) = plain {
             let (plain, own_api) = (door.clone(), api.clone());
             tokio::spawn(async move { api::plain(&plain, own_api, listener).await });
@@ -160,6 +169,7 @@ pub fn serve(config_path: &Path) -> Result<(), ServeError> {
             () = dismissed.told.notified() => "not admitted",
         };
         events::log("node.stopping", json!({ "node": node, "signal": signal }));
+        renewing.abort();
         door.close().await;
         Ok::<_, io::Error>(signal)
     });
@@ -167,7 +177,7 @@ pub fn serve(config_path: &Path) -> Result<(), ServeError> {
     if config.node.kind == NodeKind::Data {
         api.engine.snapshot_all();
     }
-    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    runtime.shutdown_timeout(Duration::from_secs(1));
     // The engine goes with the last request that held it.
     drop(api);
     let signal = signal.map_err(ServeError::Runtime)?;
@@ -179,6 +189,57 @@ pub fn serve(config_path: &Path) -> Result<(), ServeError> {
             why: *why,
         }),
         None => Ok(()),
+    }
+}
+
+/// How often files of certificates are looked at.
+const CERTIFICATES_LOOK: Duration = Duration::from_secs(2);
+/// How often the log says what expires soon.
+const EXPIRY_LOOK: Duration = Duration::from_secs(86_400);
+/// What soon is.
+const EXPIRES_SOON_DAYS: i64 = 30;
+
+/// Takes certificates, keys, authorities and revocation lists up when their files change or SIGHUP comes.
+async fn renew(certificates: &Certificates, links: &Links, hangup: &mut Signal) {
+    let mut look = tokio::time::interval(CERTIFICATES_LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut warn = tokio::time::interval(EXPIRY_LOOK);
+    loop {
+        let forced = tokio::select! {
+            Some(()) = hangup.recv() => true,
+            _ = look.tick() => false,
+            _ = warn.tick() => {
+                warn_of_expiry(certificates);
+                continue;
+            }
+        };
+        match certificates.reload(forced) {
+            Ok(None) => {}
+            Ok(Some(tls)) => {
+                links.set_tls(tls);
+                // Other nodes are verified anew: they come back at once, unless they are no longer admitted.
+                for peer in links.status() {
+                    links.cut(peer.member);
+                }
+                events::log("certificates.taken-up", json!({ "asked": forced }));
+                warn_of_expiry(certificates);
+            }
+            Err(error) => events::log(
+                "certificates.refused",
+                json!({ "why": error.to_string(), "then": "those that stand go on" }),
+            ),
+        }
+    }
+}
+
+fn warn_of_expiry(certificates: &Certificates) {
+    for (what, days) in certificates.days_left(Clock::System.now()) {
+        if days < EXPIRES_SOON_DAYS {
+            events::log(
+                "certificates.expire",
+                json!({ "what": what, "days_left": days }),
+            );
+        }
     }
 }
 
@@ -264,6 +325,7 @@ struct Dismissed {
 /// What connections to other nodes need besides settings.
 struct Doors {
     listener: LinkListener,
+    tls: LinkTls,
     refused: Refusals,
     dismissed: Arc<Dismissed>,
     config_path: std::path::PathBuf,
@@ -278,6 +340,7 @@ fn open(
     let definition = &config.definition;
     let Doors {
         listener,
+        tls,
         refused,
         dismissed,
         config_path,
@@ -319,7 +382,7 @@ fn open(
         shards: definition.shards,
         peers: config.peers.clone(),
         address_of: Box::new(address_of),
-        tls: LinkTls::load(&config.tls)?,
+        tls,
         limits: config.links,
     };
     let started = Arc::new(Mutex::new(None));

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that finds nothing fails")]
 
+mod certificates;
 mod differ;
 mod membership;
 mod nodes;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use clearspan_node::client::{Ask, Client, Retry};
+use clearspan_node::client::{Ask, Client, ClientError, Retry};
 use serde_json::{Value, json};
 
 /// Everything here takes seconds; a loaded machine may need far longer.
@@ -206,6 +206,39 @@ impl Cluster {
 
     pub(crate) fn data_dir(&self, at: usize) -> PathBuf {
         self.root().join("nodes").join(NODES[at]).join("data")
+    }
+
+    /// `clearspan` with an act upon the cluster's directory: `what`, the directory, more.
+    pub(crate) fn on_files(&self, what: &str, more: &[&str]) -> std::process::Output {
+        let root = self.root();
+        let all = binary().arg(what).arg(root).args(more).output();
+        all.unwrap()
+    }
+
+    /// Has a running node look at its certificates at once.
+    pub(crate) fn hang_up(&self, at: usize) {
+        let child = self.nodes[at].as_ref().unwrap();
+        let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
+    }
+
+    /// What a node answers to somebody who asks whether it is ready; nothing when the connection ends instead.
+    pub(crate) fn answer(&self, who: &str, at: usize) -> Option<u16> {
+        let file = |end: &str| self.root().join("clients").join(format!("{who}.{end}"));
+        let ca = self.root().join("pki/nodes-ca.crt");
+        let one = [self.address(100, at)];
+        let mut client =
+            Client::new(&one, &file("crt"), &file("key"), &ca, Duration::ZERO).unwrap();
+        match client.send(&Ask::get("/readyz")) {
+            Ok(reply) => Some(reply.status.as_u16()),
+            Err(ClientError::Unreachable(_)) => None,
+            Err(other) => panic!("{who} at {}: {other}", Self::name(at)),
+        }
+    }
+
+    /// Whether a node lets somebody in.
+    pub(crate) fn lets_in(&self, who: &str, at: usize) -> bool {
+        self.answer(who, at).is_some()
     }
 
     /// A client of these nodes with a certificate of the cluster's.

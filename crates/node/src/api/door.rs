@@ -11,7 +11,7 @@ use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
-use rustls::ServerConfig;
+use rustls::pki_types::CertificateDer;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -23,6 +23,7 @@ use super::bounds::{Connection, bound, closing};
 use super::metrics::Cut;
 use super::{Api, Code, HttpLimits, Problem, plain_router, router};
 use crate::cluster::pki::client_of_certificate;
+use crate::cluster::renewal::PublicTls;
 use crate::events;
 use guarded::Guarded;
 
@@ -75,13 +76,17 @@ impl Door {
 }
 
 /// Serves participants, operators and auditors until the door is closed.
-pub async fn tls(door: &Door, api: Arc<Api>, listener: TcpListener, config: Arc<ServerConfig>) {
-    let acceptor = TlsAcceptor::from(config);
+pub async fn tls(
+    door: &Door,
+    api: Arc<Api>,
+    listener: TcpListener,
+    public: watch::Receiver<PublicTls>,
+) {
     let app = router(&api);
     let turned_away = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
     accept(door, listener, HANDSHAKES_MAX, move |stream, gate, stop| {
         let turned_away = turned_away.clone();
-        let (acceptor, app, api) = (acceptor.clone(), app.clone(), api.clone());
+        let (mut public, app, api) = (public.clone(), app.clone(), api.clone());
         async move {
             let address = stream
                 .peer_addr()
@@ -91,17 +96,19 @@ pub async fn tls(door: &Door, api: Arc<Api>, listener: TcpListener, config: Arc<
                 api.client_refused();
                 events::log("client.refused", json!({ "address": address, "why": why }));
             };
+            let acceptor = TlsAcceptor::from(public.borrow_and_update().config.clone());
             let stream = match timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
                 Ok(Ok(stream)) => stream,
                 Ok(Err(error)) => return refuse(error.to_string()),
                 Err(_) => return refuse("the handshake took too long".to_owned()),
             };
-            let certificate = stream
+            let chain: Vec<CertificateDer<'static>> = stream
                 .get_ref()
                 .1
                 .peer_certificates()
-                .and_then(<[_]>::first);
-            let Some(name) = certificate.and_then(client_of_certificate) else {
+                .map(<[_]>::to_vec)
+                .unwrap_or_default();
+            let Some(name) = chain.first().and_then(client_of_certificate) else {
                 return refuse(
                     "the certificate names no participant, operator or auditor".to_owned(),
                 );
@@ -118,11 +125,36 @@ pub async fn tls(door: &Door, api: Arc<Api>, listener: TcpListener, config: Arc<
                     return;
                 }
             };
+            let whose = name.to_string();
             let app = app.layer(Extension(name));
-            serve(stream, app, &api, Some(Arc::new(place)), stop).await;
+            tokio::select! {
+                () = serve(stream, app, &api, Some(Arc::new(place)), stop) => {}
+                why = no_longer_admitted(&mut public, &chain) => {
+                    api.client_refused();
+                    events::log(
+                        "client.ended",
+                        json!({ "address": address, "client": whose, "why": why }),
+                    );
+                }
+            }
         }
     })
     .await;
+}
+
+/// Waits until a connection's chain would be refused, and says why.
+async fn no_longer_admitted(
+    public: &mut watch::Receiver<PublicTls>,
+    chain: &[CertificateDer<'static>],
+) -> String {
+    while public.changed().await.is_ok() {
+        let now = public.borrow_and_update().clone();
+        if let Err(error) = now.admits(chain) {
+            return error.to_string();
+        }
+    }
+    // Nobody changes them any more.
+    std::future::pending().await
 }
 
 /// Serves probes and figures without TLS until the door is closed.

@@ -18,6 +18,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::door::Places;
 use super::{Api, Problem};
+use crate::clock::Clock;
 
 use self::table as m;
 use super::status::{EndedCycle, NodeStatus, ShardState, phase_name};
@@ -141,6 +142,11 @@ impl Api {
         figures.day(&status);
         self.rates(&figures);
         self.counters(&figures);
+        if let Some(certificates) = self.certificates.get() {
+            for (file, days) in certificates.days_left(Clock::System.now()) {
+                figures.set_signed(&m::CERTIFICATE_DAYS, &[file], days);
+            }
+        }
         figures.text()
     }
 
@@ -267,14 +273,25 @@ impl Figures {
     fn set(&self, metric: &Metric, values: &[&str], value: u64) {
         let labels = labels(metric, values);
         match self.families.get(metric.name) {
-            Some(Figure::Gauge(family)) => {
-                let value = i64::try_from(value).unwrap_or(i64::MAX);
-                family.get_or_create(&labels).set(value);
+            Some(Figure::Gauge(_)) => {
+                self.set_signed(metric, values, i64::try_from(value).unwrap_or(i64::MAX));
             }
             Some(Figure::Counter(family)) => {
                 family.get_or_create(&labels).inc_by(value);
             }
             Some(Figure::Seconds(_)) | None => debug_assert!(false, "{metric:?} is set otherwise"),
+        }
+    }
+
+    /// Of a gauge that may be less than nothing.
+    fn set_signed(&self, metric: &Metric, values: &[&str], value: i64) {
+        match self.families.get(metric.name) {
+            Some(Figure::Gauge(family)) => {
+                family.get_or_create(&labels(metric, values)).set(value);
+            }
+            Some(Figure::Counter(_) | Figure::Seconds(_)) | None => {
+                debug_assert!(false, "{metric:?} is set otherwise");
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! Every cell of the table, through the router, on an embedded node.
 
+mod certificates;
 mod packages;
 mod rates;
 

@@ -16,7 +16,8 @@ use clearspan_storage::{ClusterId, DataDir, DataDirError, Identity, Layout, Node
 use super::ConfigError;
 use super::definition::{Definition, Node, NodeKind, check_name};
 use super::keys::ELECTION_RANGE_MS;
-use super::pki::{Authority, AuthorityKind, PkiError};
+use super::node_config::NodeConfig;
+use super::pki::{AUTHORITY_VALIDITY, Authority, AuthorityKind, PkiError, TlsFiles};
 use crate::engine::ELECTION_NS;
 use crate::settings::SHARDS_MAX;
 
@@ -114,6 +115,11 @@ pub enum InitError {
     /// Certificates cannot be made.
     #[error("make certificates")]
     Pki(#[from] PkiError),
+    /// A list that every new node gets is not there and cannot be signed here.
+    #[error(
+        "{0} is not there, and neither is the authority's key: write it with `clearspan revoke` where the key is, and put it here"
+    )]
+    NoList(PathBuf),
     /// A data directory cannot be set up.
     #[error("set up a data directory")]
     DataDir(#[from] DataDirError),
@@ -181,6 +187,8 @@ pub fn init(dir: &Path, options: &InitOptions) -> Result<Definition, InitError> 
         definition.cluster,
         options.now,
     )?;
+    // Nobody is revoked yet; the lists are there so that somebody can be.
+    ensure_lists(&pki, definition.cluster, options.now)?;
     create_dir(&dir.join(NODES_DIR))?;
     for node in &definition.nodes {
         write_node(dir, &definition, node, &nodes, options)?;
@@ -343,6 +351,28 @@ fn write_node(
     )
 }
 
+/// Writes the lists of revoked certificates where there are none yet, as in directories that are older than lists.
+///
+/// # Errors
+/// [`InitError::NoList`] when the authority's key is not here.
+pub(super) fn ensure_lists(
+    pki: &Path,
+    cluster: ClusterId,
+    now: Timestamp,
+) -> Result<(), InitError> {
+    for kind in [AuthorityKind::Nodes, AuthorityKind::Clients] {
+        let list = kind.revocation_list_path(pki);
+        if list.exists() {
+            continue;
+        }
+        if !kind.key_path(pki).exists() {
+            return Err(InitError::NoList(list));
+        }
+        Authority::open(pki, kind, cluster)?.revoke(pki, kind, &[], now, AUTHORITY_VALIDITY)?;
+    }
+    Ok(())
+}
+
 /// A node's certificates, and last an empty data directory with its identity: where that is, the rest is too.
 pub(super) fn write_identity(
     home: &Path,
@@ -355,16 +385,20 @@ pub(super) fn write_identity(
 ) -> Result<(), InitError> {
     let tls = home.join("tls");
     create_dir(&tls)?;
-    let host = client_address.rsplit_once(':').map_or("", |(host, _)| host);
-    let host = host
-        .trim_start_matches('[')
-        .trim_end_matches(']')
-        .to_owned();
     authority
-        .issue_node(id, &[host], now)?
+        .issue_node(id, &[host_of(client_address)], now)?
         .write(&tls.join("node.crt"), &tls.join("node.key"))?;
-    for kind in [AuthorityKind::Nodes, AuthorityKind::Clients] {
-        let (from, to) = (kind.certificate_path(pki), kind.certificate_path(&tls));
+    let of_authority = |kind: AuthorityKind| {
+        [
+            (kind.certificate_path(pki), kind.certificate_path(&tls)),
+            (
+                kind.revocation_list_path(pki),
+                kind.revocation_list_path(&tls),
+            ),
+        ]
+    };
+    let kinds = [AuthorityKind::Nodes, AuthorityKind::Clients];
+    for (from, to) in kinds.into_iter().flat_map(of_authority) {
         fs::copy(&from, &to).map_err(|source| InitError::Io {
             step: "write",
             path: to,
@@ -376,13 +410,65 @@ pub(super) fn write_identity(
     Ok(())
 }
 
+/// The host in `host:port`, without the brackets of an address of IPv6.
+fn host_of(address: &str) -> String {
+    let host = address.rsplit_once(':').map_or("", |(host, _)| host);
+    host.trim_start_matches('[')
+        .trim_end_matches(']')
+        .to_owned()
+}
+
+/// Issues a new certificate and key to a node whose directory lies here, over those that it has, and says where.
+///
+/// # Errors
+/// [`InitError`] when its settings cannot be read or the authority's key is not here; when the key alone was written, the node
+/// goes on with what it has until this is done again.
+pub fn reissue_node(
+    dir: &Path,
+    name: &str,
+    now: Timestamp,
+) -> Result<(PathBuf, PathBuf), InitError> {
+    check_name("node", name).map_err(InitError::Options)?;
+    let settings = dir.join(NODES_DIR).join(name).join(NODE_FILE);
+    if !settings.exists() {
+        return Err(InitError::Options(format!(
+            "{} is not there: copy the node's {NODE_FILE} to it, then carry the tls directory beside it to the node",
+            settings.display()
+        )));
+    }
+    let config = NodeConfig::read(&settings)?;
+    let authority = Authority::open(
+        &dir.join(PKI_DIR),
+        AuthorityKind::Nodes,
+        config.definition.cluster,
+    )?;
+    let TlsFiles {
+        certificate, key, ..
+    } = config.tls;
+    for parent in [&certificate, &key]
+        .into_iter()
+        .filter_map(|it| it.parent())
+    {
+        fs::create_dir_all(parent).map_err(|source| InitError::Io {
+            step: "create",
+            path: parent.to_owned(),
+            source,
+        })?;
+    }
+    authority
+        .issue_node(config.node.id, &[host_of(&config.node.client_address)], now)?
+        .replace(&certificate, &key)?;
+    Ok((certificate, key))
+}
+
 /// A node's settings, with more added.
 pub(super) fn settings_text(name: &str, extra: &str) -> String {
     let mut text = format!(
         "# Node {name} of the cluster. Relative paths are from this file's directory.\n\n\
          definition = \"../../{DEFINITION_FILE}\"\nnode = \"{name}\"\ndata = \"data\"\n\n\
          [tls]\ncertificate = \"tls/node.crt\"\nkey = \"tls/node.key\"\n\
-         nodes_ca = \"tls/nodes-ca.crt\"\nclients_ca = \"tls/clients-ca.crt\"\n",
+         nodes_ca = \"tls/nodes-ca.crt\"\nclients_ca = \"tls/clients-ca.crt\"\n\
+         nodes_crl = \"tls/nodes.crl\"\nclients_crl = \"tls/clients.crl\"\n",
     );
     if !extra.is_empty() {
         text.push('\n');

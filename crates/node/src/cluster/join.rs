@@ -11,8 +11,8 @@ use clearspan_storage::{DataDir, Layout, NodeId, NodesFile};
 
 use super::definition::{Definition, FileNode, Node, check_node};
 use super::init::{
-    DEFINITION_FILE, InitError, NODE_FILE, NODES_DIR, PKI_DIR, create_dir, settings_text, write,
-    write_identity,
+    DEFINITION_FILE, InitError, NODE_FILE, NODES_DIR, PKI_DIR, create_dir, ensure_lists,
+    settings_text, write, write_identity,
 };
 use super::pki::{Authority, AuthorityKind};
 use crate::api::{NewNode, NodeEntry, Nodes};
@@ -79,6 +79,7 @@ pub fn join(
         let pki = dir.join(PKI_DIR);
         let authority = Authority::open(&pki, AuthorityKind::Nodes, definition.cluster)
             .map_err(InitError::from)?;
+        ensure_lists(&pki, definition.cluster, now)?;
         create_dir(&home)?;
         write_identity(
             &home,

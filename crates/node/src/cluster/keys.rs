@@ -178,6 +178,8 @@ keys! {
     KEY "[tls]" "key" (Kind::Path) (Usual::Required) "The certificate's key; nobody but its owner may read it."
     NODES_CA "[tls]" "nodes_ca" (Kind::Path) (Usual::Required) "Certificate of the authority that other nodes' certificates must be signed by."
     CLIENTS_CA "[tls]" "clients_ca" (Kind::Path) (Usual::Required) "The same for participants, operators and auditors."
+    NODES_CRL "[tls]" "nodes_crl" (Kind::Path) (Usual::Else("nobody is revoked")) "List of other nodes' certificates that are no longer admitted, one of each authority in `nodes_ca`. A list that is named must be there at the start."
+    CLIENTS_CRL "[tls]" "clients_crl" (Kind::Path) (Usual::Else("nobody is revoked")) "The same for participants, operators and auditors."
     JOINED_SITE "[joined]" "site" (Kind::Text) (Usual::Required) "Of a node that came after the founding, written by `clearspan admin node add` like the rest of this table: its site."
     JOINED_KIND "[joined]" "kind" (Kind::Word { words: &["data", "witness"] }) (Usual::Required) "Whether it keeps everything, or the log only."
     JOINED_ID "[joined]" "id" (Kind::Text) (Usual::Required) "Its random identity, 32 hexadecimal digits."

@@ -108,6 +108,8 @@ struct FileTls {
     key: PathBuf,
     nodes_ca: PathBuf,
     clients_ca: PathBuf,
+    nodes_crl: Option<PathBuf>,
+    clients_crl: Option<PathBuf>,
 }
 
 #[derive(Default, Deserialize)]
@@ -239,6 +241,8 @@ impl NodeConfig {
                 key: dir.join(&file.tls.key),
                 nodes_ca: dir.join(&file.tls.nodes_ca),
                 clients_ca: dir.join(&file.tls.clients_ca),
+                nodes_crl: file.tls.nodes_crl.as_ref().map(|list| dir.join(list)),
+                clients_crl: file.tls.clients_crl.as_ref().map(|list| dir.join(list)),
             },
             log: log_options(&file.log)?,
             packages: package_options(&file.packages)?,

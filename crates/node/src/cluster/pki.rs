@@ -4,7 +4,10 @@
 //! and no node's certificate speaks for a participant. A certificate carries one name that says who it is:
 //! `<node id>.node.clearspan`, `<bic>.participant.clearspan`, `<name>.operator.clearspan` or `<name>.auditor.clearspan`; a node's also carries the
 //! names and addresses under which clients reach it. All keys are ECDSA P-256, all connections TLS 1.3 without resumption:
-//! every one is verified anew, so new certificates and authorities count from the next connection on.
+//! every one is verified anew, so new certificates, authorities and revocation lists count from the next connection on.
+
+mod der;
+mod revocation;
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -19,12 +22,15 @@ use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
 };
-use rustls::client::{ClientConfig, Resumption};
+use rustls::client::{ClientConfig, Resumption, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
+use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, ServerConfig, WebPkiClientVerifier};
 use rustls::{RootCertStore, version};
+
+pub use revocation::{Revoked, describe, revoked, write_over};
 
 /// What nodes say they speak when a connection is opened; a client of the public API does not get that far.
 pub const LINK_PROTOCOL: &[u8] = b"clearspan-node/1";
@@ -40,7 +46,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 /// Clocks of other machines may be behind.
 const BACKDATED: Duration = DAY;
 /// An authority outlives the hardware.
-const AUTHORITY_VALIDITY: Duration = Duration::from_secs(86_400 * 3653);
+pub const AUTHORITY_VALIDITY: Duration = Duration::from_secs(86_400 * 3653);
 /// Certificates are renewed without a restart; two years leave room for who does it by hand.
 const VALIDITY: Duration = Duration::from_secs(86_400 * 730);
 /// An operator's name in a DNS label.
@@ -87,6 +93,19 @@ pub enum PkiError {
     /// A key that everybody on the machine can read.
     #[error("{0} is a key that everybody can read or change; set its mode to 0600")]
     KeyMode(PathBuf),
+    /// A certificate of nobody that could be revoked.
+    #[error("{0} is no certificate of a node, participant, operator or auditor")]
+    Nobody(PathBuf),
+    /// The list of what was revoked was changed by hand.
+    #[error(
+        "{path}: line {line} is not `serial seconds name`; restore the file, it is what lists are made from"
+    )]
+    RevokedLine {
+        /// Which file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+    },
     /// A name that cannot be in a certificate.
     #[error("{0:?} is no operator's name: give 1 to 63 small letters, digits and hyphens")]
     OperatorName(String),
@@ -167,6 +186,24 @@ impl Issued {
     pub fn write(&self, certificate: &Path, key: &Path) -> Result<(), PkiError> {
         write_new(key, self.key.serialize_pem().as_bytes(), 0o600)?;
         write_new(certificate, self.certificate.as_bytes(), 0o644)
+    }
+
+    /// The same over files that are there. A node that reads them meanwhile finds that they do not belong together, and
+    /// reads again.
+    ///
+    /// # Errors
+    /// [`PkiError::Io`].
+    pub fn replace(&self, certificate: &Path, key: &Path) -> Result<(), PkiError> {
+        let fault = |path: &Path| {
+            let path = path.to_owned();
+            move |source| PkiError::Io {
+                step: "write",
+                path,
+                source,
+            }
+        };
+        write_over(key, self.key.serialize_pem().as_bytes(), 0o600).map_err(fault(key))?;
+        write_over(certificate, self.certificate.as_bytes(), 0o644).map_err(fault(certificate))
     }
 }
 
@@ -387,6 +424,16 @@ pub enum ClientName {
     Auditor(String),
 }
 
+impl std::fmt::Display for ClientName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Participant(bic) => write!(f, "participant {bic}"),
+            Self::Operator(name) => write!(f, "operator {name}"),
+            Self::Auditor(name) => write!(f, "auditor {name}"),
+        }
+    }
+}
+
 /// Whom a client's certificate is for. The certificate's chain must have been verified.
 #[must_use]
 pub fn client_of_certificate(certificate: &CertificateDer<'_>) -> Option<ClientName> {
@@ -413,6 +460,68 @@ pub struct TlsFiles {
     pub nodes_ca: PathBuf,
     /// The participants' and operators' authority.
     pub clients_ca: PathBuf,
+    /// Nodes that are no longer admitted: a list of every authority in `nodes_ca`. Without one nobody is revoked.
+    pub nodes_crl: Option<PathBuf>,
+    /// The same of participants, operators and auditors.
+    pub clients_crl: Option<PathBuf>,
+}
+
+impl TlsFiles {
+    /// Every file, with its name in the settings.
+    pub(super) fn paths(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let lists = [
+            ("nodes_crl", self.nodes_crl.as_deref()),
+            ("clients_crl", self.clients_crl.as_deref()),
+        ];
+        [
+            ("certificate", self.certificate.as_path()),
+            ("key", self.key.as_path()),
+            ("nodes_ca", self.nodes_ca.as_path()),
+            ("clients_ca", self.clients_ca.as_path()),
+        ]
+        .into_iter()
+        .chain(
+            lists
+                .into_iter()
+                .filter_map(|(what, path)| Some((what, path?))),
+        )
+    }
+}
+
+/// Until when something counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expiry {
+    /// Its name in the settings.
+    pub what: &'static str,
+    /// Its end, in seconds since 1970; of a file with several the first.
+    pub at_s: u64,
+}
+
+/// Until when certificates and revocation lists count.
+///
+/// # Errors
+/// [`PkiError`] names the file.
+pub(super) fn expiries(files: &TlsFiles) -> Result<Vec<Expiry>, PkiError> {
+    let mut found = Vec::new();
+    for (what, path) in files.paths() {
+        let first = match what {
+            "key" => continue,
+            "nodes_crl" | "clients_crl" => {
+                let lists = read_lists(path)?;
+                lists
+                    .iter()
+                    .filter_map(|list| der::next_update_s(list))
+                    .min()
+            }
+            _ => {
+                let certificates = read_certificates(path)?;
+                let ends = certificates.iter().filter_map(|one| der::not_after_s(one));
+                ends.min()
+            }
+        };
+        found.extend(first.map(|at_s| Expiry { what, at_s }));
+    }
+    Ok(found)
 }
 
 /// TLS between nodes.
@@ -431,10 +540,14 @@ impl LinkTls {
     /// # Errors
     /// [`PkiError`] names the file.
     pub fn load(files: &TlsFiles) -> Result<Self, PkiError> {
-        let client = client_config(&files.certificate, &files.key, &files.nodes_ca)?;
-        let mut client = Arc::unwrap_or_clone(client);
+        let mut client = client_config_with(
+            &files.certificate,
+            &files.key,
+            &files.nodes_ca,
+            files.nodes_crl.as_deref(),
+        )?;
         client.alpn_protocols = vec![LINK_PROTOCOL.to_vec()];
-        let mut server = server_config(files, &files.nodes_ca)?;
+        let (mut server, _) = server_config(files, &files.nodes_ca, files.nodes_crl.as_deref())?;
         server.alpn_protocols = vec![LINK_PROTOCOL.to_vec()];
         Ok(Self {
             client: Arc::new(client),
@@ -444,14 +557,14 @@ impl LinkTls {
 }
 
 /// TLS for the door at which participants and operators come in: the node shows its certificate, clients must show one of
-/// theirs. Whose it is: [`client_of_certificate`].
-///
-/// # Errors
-/// [`PkiError`] names the file.
-pub fn public_server_config(files: &TlsFiles) -> Result<Arc<ServerConfig>, PkiError> {
-    let mut server = server_config(files, &files.clients_ca)?;
+/// theirs. Whose it is: [`client_of_certificate`]. With it goes what verifies a client's chain.
+pub(super) fn public_server(
+    files: &TlsFiles,
+) -> Result<(Arc<ServerConfig>, Arc<dyn ClientCertVerifier>), PkiError> {
+    let (mut server, verifier) =
+        server_config(files, &files.clients_ca, files.clients_crl.as_deref())?;
     server.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(Arc::new(server))
+    Ok((Arc::new(server), verifier))
 }
 
 /// TLS for a participant or operator: it shows its certificate and believes the nodes' authority.
@@ -463,30 +576,59 @@ pub fn client_config(
     key: &Path,
     nodes_ca: &Path,
 ) -> Result<Arc<ClientConfig>, PkiError> {
+    client_config_with(certificate, key, nodes_ca, None).map(Arc::new)
+}
+
+fn client_config_with(
+    certificate: &Path,
+    key: &Path,
+    nodes_ca: &Path,
+    nodes_crl: Option<&Path>,
+) -> Result<ClientConfig, PkiError> {
     let fault = |error: rustls::Error| tls_error(certificate, &error);
+    let mut verifier =
+        WebPkiServerVerifier::builder_with_provider(Arc::new(roots(nodes_ca)?), provider());
+    if let Some(path) = nodes_crl {
+        verifier = verifier
+            .with_crls(read_lists(path)?)
+            .enforce_revocation_expiration();
+    }
+    let verifier = verifier.build().map_err(|error| PkiError::Tls {
+        path: nodes_crl.unwrap_or(nodes_ca).to_owned(),
+        why: error.to_string(),
+    })?;
     let mut config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&version::TLS13])
         .map_err(fault)?
-        .with_root_certificates(roots(nodes_ca)?)
+        .with_webpki_verifier(verifier)
         .with_client_auth_cert(read_certificates(certificate)?, read_key(key)?)
         .map_err(fault)?;
     config.resumption = Resumption::disabled();
-    Ok(Arc::new(config))
+    Ok(config)
 }
 
-fn server_config(files: &TlsFiles, clients: &Path) -> Result<ServerConfig, PkiError> {
+/// A list that is named must be there, of every authority, and must not be past its time: otherwise nobody is admitted.
+fn server_config(
+    files: &TlsFiles,
+    clients: &Path,
+    list: Option<&Path>,
+) -> Result<(ServerConfig, Arc<dyn ClientCertVerifier>), PkiError> {
     let fault = |error: rustls::Error| tls_error(&files.certificate, &error);
-    let verifier =
-        WebPkiClientVerifier::builder_with_provider(Arc::new(roots(clients)?), provider())
-            .build()
-            .map_err(|error| PkiError::Tls {
-                path: clients.to_owned(),
-                why: error.to_string(),
-            })?;
+    let mut verifier =
+        WebPkiClientVerifier::builder_with_provider(Arc::new(roots(clients)?), provider());
+    if let Some(path) = list {
+        verifier = verifier
+            .with_crls(read_lists(path)?)
+            .enforce_revocation_expiration();
+    }
+    let verifier = verifier.build().map_err(|error| PkiError::Tls {
+        path: list.unwrap_or(clients).to_owned(),
+        why: error.to_string(),
+    })?;
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&version::TLS13])
         .map_err(fault)?
-        .with_client_cert_verifier(verifier)
+        .with_client_cert_verifier(verifier.clone())
         .with_single_cert(
             read_certificates(&files.certificate)?,
             read_key(&files.key)?,
@@ -494,7 +636,7 @@ fn server_config(files: &TlsFiles, clients: &Path) -> Result<ServerConfig, PkiEr
         .map_err(fault)?;
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
-    Ok(config)
+    Ok((config, verifier))
 }
 
 fn provider() -> Arc<CryptoProvider> {
@@ -530,6 +672,21 @@ fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, PkiErr
         return Err(fault(rustls::pki_types::pem::Error::NoItemsFound));
     }
     Ok(certificates)
+}
+
+fn read_lists(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, PkiError> {
+    let text = read(path)?;
+    let fault = |source| PkiError::Pem {
+        path: path.to_owned(),
+        source,
+    };
+    let lists: Result<Vec<_>, _> =
+        CertificateRevocationListDer::pem_slice_iter(text.as_bytes()).collect();
+    let lists = lists.map_err(fault)?;
+    if lists.is_empty() {
+        return Err(fault(rustls::pki_types::pem::Error::NoItemsFound));
+    }
+    Ok(lists)
 }
 
 fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, PkiError> {

@@ -18,8 +18,9 @@ use super::init::{
 use super::node_config::NodeConfig;
 use super::pki::{
     Authority, AuthorityKind, ClientName, LinkTls, PkiError, client_config, client_of_certificate,
-    node_of_certificate, public_server_config,
+    node_of_certificate,
 };
+use super::renewal::PublicTls;
 use crate::api::HttpLimits;
 use crate::clock::Clock;
 use crate::links::LinkLimits;
@@ -100,7 +101,7 @@ fn a_new_cluster_is_whole() {
             None
         );
         LinkTls::load(&config.tls).unwrap();
-        public_server_config(&config.tls).unwrap();
+        PublicTls::load(&config.tls).unwrap();
         let mode = fs::metadata(&config.tls.key).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }

@@ -92,6 +92,8 @@ impl World {
             key,
             nodes_ca: self.ca(),
             clients_ca: self.ca(),
+            nodes_crl: None,
+            clients_crl: None,
         }
     }
 
@@ -104,6 +106,8 @@ impl World {
                 certificate: existing,
                 nodes_ca: self.ca(),
                 clients_ca: self.ca(),
+                nodes_crl: None,
+                clients_crl: None,
             }
         } else {
             self.files(&name, node_id(number), &self.nodes, Clock::System.now())

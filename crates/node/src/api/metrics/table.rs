@@ -111,5 +111,6 @@ metrics! {
     REFUSED_PEERS Counter "refused_peers" [] "Connections refused at the door between nodes"
     HTTP_CONNECTIONS Gauge "http_connections" [] "Connections of participants, operators and auditors"
     HTTP_CUTS Counter "http_cuts" ["why"] "Connections that the node ended: a head or body that came too slowly, a request that took too long, a reader that did not take its answer, idle ones, those above a limit (full)"
+    CERTIFICATE_DAYS Gauge "certificate_days_left" ["file"] "Whole days until a certificate, authority or revocation list of this node ends, of a file with several the first; below 0 once it has"
     HTTP_ANSWERS Counter "http_answers" ["class"] "Answers by class of status"
 }

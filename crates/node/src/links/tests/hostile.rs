@@ -176,6 +176,8 @@ fn certificates_that_are_not_a_nodes() {
         key: path("key"),
         nodes_ca: node.world.ca(),
         clients_ca: node.world.ca(),
+        nodes_crl: None,
+        clients_crl: None,
     };
     let mut stream = node.connect(&LinkTls::load(&files).unwrap());
     let _ = stream
