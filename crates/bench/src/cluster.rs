@@ -8,7 +8,7 @@ mod catch_up;
 mod latency;
 mod load;
 mod nodes;
-mod process;
+pub(crate) mod process;
 mod reception;
 mod relay;
 mod stage;
@@ -22,7 +22,7 @@ use clearspan_node::client::ClientError;
 use clearspan_node::cluster::pki::PkiError;
 
 pub use crate::measure::{Aim, Figure};
-pub use load::{Answered, Crowd, Load, Pending, Run};
+pub use load::{Answered, Crowd, Drawn, Form, Load, Pending, Run, Watch, drawn};
 pub use stage::{Sender, Stage, Where};
 
 /// What can be measured.

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod admin;
+mod bench;
 mod day;
 mod generate;
 mod init;
@@ -80,6 +81,8 @@ enum Command {
     Reference(reference::Reference),
     /// Run a cluster over several sites on this machine, with distance between them
     Lab(lab::Lab),
+    /// Measure what distance, nodes and a lost site cost, on real processes
+    Bench(bench::Bench),
 }
 
 fn main() -> ExitCode {
@@ -101,6 +104,7 @@ fn main() -> ExitCode {
         Command::Plan(plan) => plan.run(cli.json),
         Command::Reference(reference) => reference.run(cli.json),
         Command::Lab(lab) => lab.run(cli.json),
+        Command::Bench(bench) => bench.run(cli.json),
     };
     match result {
         Ok(code) => code,

@@ -1,7 +1,5 @@
 //! A node that was away comes back: how fast it gets what it missed, by the leaders' logs or by snapshots.
 
-use std::time::Duration;
-
 use clearspan_ledger::message::Settlement;
 
 use super::load::Crowd;
@@ -12,8 +10,6 @@ const PART: &str = "catch-up";
 /// The node that goes away, and one that stays.
 const AWAY: &str = "C1";
 const STAYS: &str = "A1";
-const LOOK: Duration = Duration::from_millis(20);
-const PATIENCE: Duration = Duration::from_secs(120);
 /// Leaders forget their log after so much more than two snapshots: what was missed is behind it.
 const SNAPSHOT_AFTER_MIB: u64 = 8;
 
@@ -53,29 +49,10 @@ fn once(options: &Options, settings: &str) -> Result<(f64, f64), ClusterError> {
     let before = stage.status(STAYS)?.log_bytes;
     stage.lab.kill(AWAY)?;
     load(&mut stage, payments)?;
-    let status = stage.status(STAYS)?;
-    let missed = status.log_bytes.saturating_sub(before);
-    let wanted: Vec<u64> = status
-        .shards
-        .iter()
-        .map(|shard| shard.committed_index)
-        .collect();
+    let missed = stage.status(STAYS)?.log_bytes.saturating_sub(before);
+    let wanted = stage.committed(STAYS)?;
     let begun = now();
     stage.lab.restart(AWAY)?;
-    loop {
-        let there = stage.status(AWAY).is_ok_and(|status| {
-            let mut pairs = status.shards.iter().zip(&wanted);
-            !status.shards.is_empty() && pairs.all(|(shard, &index)| shard.applied_index >= index)
-        });
-        if there {
-            return Ok((missed as f64, begun.elapsed().as_secs_f64()));
-        }
-        if begun.elapsed() > PATIENCE {
-            return Err(ClusterError::Unexpected(format!(
-                "{AWAY} did not catch up within {} s",
-                PATIENCE.as_secs()
-            )));
-        }
-        std::thread::sleep(LOOK);
-    }
+    stage.wait_until_applied(AWAY, &wanted)?;
+    Ok((missed as f64, begun.elapsed().as_secs_f64()))
 }

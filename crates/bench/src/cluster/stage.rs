@@ -13,6 +13,7 @@ use clearspan_ledger::{Bic, ShardId};
 use clearspan_node::api::NodeStatus;
 use clearspan_node::client::{Ask, Client, Retry, client_tls};
 use clearspan_node::clock::Clock;
+use clearspan_node::cluster::definition::NodeKind;
 use clearspan_node::cluster::init::PKI_DIR;
 use clearspan_node::cluster::pki::{Authority, AuthorityKind};
 use rustls::ClientConfig;
@@ -25,6 +26,9 @@ pub(super) const DATE: &str = "2026-11-30";
 /// Until a cluster is ready, or has done what it was asked.
 const PATIENCE: Duration = Duration::from_secs(90);
 const LOOK: Duration = Duration::from_millis(50);
+/// A node that was away has everything again by then.
+const CAUGHT_UP_WITHIN: Duration = Duration::from_secs(120);
+const LOOK_CLOSELY: Duration = Duration::from_millis(20);
 /// After lines were given another length: what was under way has ended.
 const SETTLE: Duration = Duration::from_millis(300);
 
@@ -39,7 +43,7 @@ pub struct Where {
 
 impl Where {
     /// All sites so many km of fibre apart.
-    const fn km(name: &'static str, km: u64) -> Self {
+    pub(crate) const fn km(name: &'static str, km: u64) -> Self {
         Self {
             name,
             rtt_us: [km * 10; 3],
@@ -72,9 +76,9 @@ pub struct Sender {
     pub bic: Bic,
     /// Where its messages are decided.
     pub home: ShardId,
-    pub(super) tls: Arc<ClientConfig>,
+    pub(crate) tls: Arc<ClientConfig>,
     /// Where it sends to, best first.
-    pub(super) nodes: Vec<String>,
+    pub(crate) nodes: Vec<String>,
 }
 
 /// A running cluster with participants.
@@ -163,10 +167,11 @@ impl Stage {
         )?)
     }
 
-    /// Client addresses by node.
-    fn addresses(&self) -> BTreeMap<String, String> {
+    /// Client addresses of the nodes that keep state.
+    pub(crate) fn addresses(&self) -> BTreeMap<String, String> {
         let nodes = self.lab.definition().nodes.iter();
         nodes
+            .filter(|node| node.kind == NodeKind::Data)
             .map(|node| (node.name.clone(), node.client_address.clone()))
             .collect()
     }
@@ -181,8 +186,42 @@ impl Stage {
         Ok(client.json(&Ask::get("/v1/status"))?)
     }
 
+    /// How far each shard is committed, as one node knows.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn committed(&self, node: &str) -> Result<Vec<u64>, ClusterError> {
+        let shards = self.status(node)?.shards;
+        Ok(shards.iter().map(|shard| shard.committed_index).collect())
+    }
+
+    /// Waits until a node has applied as much of each shard.
+    ///
+    /// # Errors
+    /// When that takes too long.
+    pub fn wait_until_applied(&self, node: &str, wanted: &[u64]) -> Result<(), ClusterError> {
+        let begun = now();
+        loop {
+            let there = self.status(node).is_ok_and(|status| {
+                let mut pairs = status.shards.iter().zip(wanted);
+                !status.shards.is_empty()
+                    && pairs.all(|(shard, &index)| shard.applied_index >= index)
+            });
+            if there {
+                return Ok(());
+            }
+            if begun.elapsed() > CAUGHT_UP_WITHIN {
+                return Err(ClusterError::Unexpected(format!(
+                    "{node} did not catch up within {} s",
+                    CAUGHT_UP_WITHIN.as_secs()
+                )));
+            }
+            std::thread::sleep(LOOK_CLOSELY);
+        }
+    }
+
     /// The node that should lead a shard while all is well.
-    fn preferred(&self, shard: ShardId) -> Option<String> {
+    pub(crate) fn preferred(&self, shard: ShardId) -> Option<String> {
         let definition = self.lab.definition();
         let me = definition.nodes.first()?.member;
         let first = definition.group(me).preference(shard).first().copied()?;

@@ -10,7 +10,7 @@ mod example;
 mod fault;
 mod ids;
 mod manifest;
-mod message;
+pub(crate) mod message;
 mod participants;
 pub(crate) mod rng;
 mod text;

@@ -16,6 +16,7 @@ mod interrupted;
 mod late;
 mod plan;
 mod queries;
+mod rehearsal;
 mod reports;
 mod settings;
 mod support;
