@@ -22,8 +22,8 @@ const REPORT_FILE: &str = "rehearsal.json";
 /// Receive, net and receipt packages beside urgent payments, on one cluster after another
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every row is a cluster of its own: processes of this binary on loopback, with the distance between their sites. Nodes and
-load share this machine, so ratios within one run are what is worth quoting. The directory gets rehearsal.json, written
+Every row is a cluster of its own: processes of this binary on loopback, with the distance between their sites. Nodes and \
+load share this machine, so ratios within one run are what is worth quoting. The directory gets rehearsal.json, written \
 after each row. docs/rehearsal.md says what each figure means.
 
 Rows: single, km-0, km-20, km-50, km-70, regions, scale-1, scale-2, scale-4, lost-reception, lost-netting, lost-receipts.
