@@ -17,7 +17,7 @@ use crate::event::{
     Action, Change, Committed, CommittedBody, DropReason, Event, Persist, Proposal, SnapshotMark,
     StopReason,
 };
-use crate::log_store::{Append, LogError, LogStore};
+use crate::log_store::{Append, LogError, LogStore, ShardLog};
 use crate::message::{
     MessageKind, PEER_ENTRY_BYTES_MAX, PEER_MEMBERS_MAX, PeerMessage, entry_from_engine,
     entry_to_engine, from_engine, membership_from_engine, membership_to_engine,
@@ -103,7 +103,8 @@ impl Recovered {
     /// Reads a shard's log back for [`Replica::new`]. `snapshot` is the one the ledger was restored from.
     ///
     /// A snapshot that a leader sent can be durable while the log that it replaces is not replaced yet; that write is
-    /// then made here. A log that merely lost its end does not come this far: the log reports it when opened.
+    /// then made here. Such a log ends before the snapshot, or holds an entry there that was never committed. A log that
+    /// merely lost its end does not come this far: the log reports it when opened.
     pub fn read(
         log: &mut (impl LogStore + ?Sized),
         shard: ShardId,
@@ -111,14 +112,20 @@ impl Recovered {
         founders: Membership,
     ) -> Result<Self, LogError> {
         let found = log.shard(shard)?;
-        if let Some(mark) = snapshot
-            .as_ref()
-            .filter(|mark| mark.position.index > found.last_index)
+        if let Some(mark) = &snapshot
+            && is_replaced(log, shard, &found, mark.position)?
         {
-            let install = Some(mark.position);
+            // Whoever holds an entry has been in its term; in one that it is first in by this, it has not voted.
+            let newer = mark.position.term > found.hard_state.term;
+            let hard_state = newer.then_some(HardState {
+                term: mark.position.term,
+                vote: None,
+                commit: mark.position.index,
+            });
             log.append(&[Append {
                 shard,
-                install,
+                install: Some(mark.position),
+                hard_state,
                 must_sync: true,
                 ..Append::default()
             }])?;
@@ -133,6 +140,25 @@ impl Recovered {
             founders,
         })
     }
+}
+
+/// Whether a snapshot takes the place of a log that was found beside it.
+fn is_replaced(
+    log: &(impl LogStore + ?Sized),
+    shard: ShardId,
+    found: &ShardLog,
+    snapshot: LogPosition,
+) -> Result<bool, LogError> {
+    let index = snapshot.index;
+    if index > found.last_index {
+        return Ok(true);
+    }
+    // What is committed agrees with every snapshot, or the two are not of one history.
+    if index <= found.base.index || index <= found.hard_state.commit {
+        return Ok(false);
+    }
+    let entries = log.entries(shard, index, index + 1, u64::MAX)?;
+    Ok(entries.iter().any(|entry| entry.term != snapshot.term))
 }
 
 /// Why a replica cannot start from what was found.

@@ -61,7 +61,7 @@ pub(crate) fn open_disk(
 }
 
 /// Restores every shard from what is on the disk.
-pub(crate) fn restore(disk: Disk, shards: u16, seat: &Seat) -> Result<Recovered, EngineError> {
+pub(crate) fn restore(mut disk: Disk, shards: u16, seat: &Seat) -> Result<Recovered, EngineError> {
     let verdicts = &*disk.verdicts;
     if let Some(why) = verdicts.read_diverged().map_err(EngineError::Verdicts)? {
         let path = verdicts.diverged_file();
@@ -83,7 +83,7 @@ pub(crate) fn restore(disk: Disk, shards: u16, seat: &Seat) -> Result<Recovered,
     let mut replicas = Vec::new();
     let mut states = Vec::new();
     for shard in 0..shards {
-        let (replica, state) = open_shard(shard, &disk, seat)?;
+        let (replica, state) = open_shard(shard, &mut disk, seat)?;
         replicas.push(replica);
         states.push(state);
     }
@@ -250,24 +250,17 @@ fn check_packages(
     })
 }
 
-fn open_shard(shard: u16, disk: &Disk, seat: &Seat) -> Result<(Replica, ShardState), EngineError> {
+fn open_shard(
+    shard: u16,
+    disk: &mut Disk,
+    seat: &Seat,
+) -> Result<(Replica, ShardState), EngineError> {
     let id = clearspan_replica::ShardId::new(shard);
-    let log = &*disk.log;
-    let stored = log.shard(id)?;
-    let (state, snapshot) = newest_snapshot(shard, stored.base.index, &*disk.snapshots, seat)?;
+    let base_index = disk.log.shard(id)?.base.index;
+    let (state, snapshot) = newest_snapshot(shard, base_index, &*disk.snapshots, seat)?;
     check_packages(&*disk.packages, shard, &state)?;
-    let entries = if stored.last_index > stored.base.index {
-        log.entries(id, stored.first_index(), stored.last_index + 1, u64::MAX)?
-    } else {
-        Vec::new()
-    };
-    let recovered = clearspan_replica::Recovered {
-        hard_state: stored.hard_state,
-        base: stored.base,
-        entries,
-        snapshot,
-        founders: founders(seat),
-    };
+    let recovered =
+        clearspan_replica::Recovered::read(&mut *disk.log, id, snapshot, founders(seat))?;
     // How long it waits before it stands for election follows from who else there is.
     let mut config = ReplicaConfig::new(id, seat.me);
     config.election_ticks = ELECTION_TICKS;

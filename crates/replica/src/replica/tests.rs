@@ -806,6 +806,39 @@ fn a_snapshot_ahead_of_the_log_replaces_it_at_start() {
 }
 
 #[test]
+fn a_snapshot_over_a_conflicting_tail_replaces_it_at_start_and_committed_entries_never_are() {
+    let founders = Membership::of_voters(vec![member(1), member(2)]);
+    let position = LogPosition { term: 3, index: 4 };
+    let mark = || {
+        Some(SnapshotMark {
+            position,
+            membership: founders.clone(),
+        })
+    };
+    // Entries 1 to 5 of term 1; what others committed at 4 is of term 3.
+    let mut log = MemoryLog::new();
+    log.append(&[crate::conformance::append(SHARD, 1, 1..=5, 10)])
+        .unwrap();
+    let recovered = Recovered::read(&mut log, SHARD, mark(), founders.clone()).unwrap();
+    assert_eq!((recovered.base, recovered.entries.len()), (position, 0));
+    assert!(recovered.hard_state.term >= 3);
+    Replica::new(ReplicaConfig::new(SHARD, member(1)), recovered).unwrap();
+    // Where this log knows its entry to be committed, the two are of different histories: nothing is replaced.
+    let mut log = MemoryLog::new();
+    let mut append = crate::conformance::append(SHARD, 1, 1..=5, 10);
+    append.hard_state = Some(HardState {
+        term: 1,
+        vote: None,
+        commit: 4,
+    });
+    log.append(&[append]).unwrap();
+    let recovered = Recovered::read(&mut log, SHARD, mark(), founders.clone()).unwrap();
+    assert_eq!(recovered.entries.len(), 5);
+    let refused = Replica::new(ReplicaConfig::new(SHARD, member(1)), recovered);
+    assert!(matches!(refused, Err(OpenError::Diverged { index: 4, .. })));
+}
+
+#[test]
 fn the_first_turn_after_a_lost_leader_elects_one() {
     let mut group = Group::new(3);
     // The last to stand lets go of the leader no later than the others.
