@@ -51,6 +51,15 @@ pub(crate) enum CoreEvent {
     SnapshotTaken(ShardId, SnapshotMark),
     /// A snapshot could not be written for lack of room; the log stays as it is.
     SnapshotSkipped(ShardId),
+    /// A snapshot that a node asked for is not there any more, or damaged.
+    SnapshotUnreadable {
+        /// Who asked.
+        to: MemberId,
+        shard: ShardId,
+        mark: SnapshotMark,
+        /// From where on.
+        offset_bytes: u64,
+    },
     /// Answer when nothing is on its way.
     WhenQuiet(Sender<()>),
     /// Take a snapshot of every shard, answer when all stand.
@@ -514,6 +523,12 @@ impl Core {
                 self.shards[shard.index()].snapshot_running = false;
                 self.fetch_skipped(shard.index());
             }
+            CoreEvent::SnapshotUnreadable {
+                to,
+                shard,
+                mark,
+                offset_bytes,
+            } => self.snapshot_unreadable(to, shard.index(), mark, offset_bytes),
             CoreEvent::WhenQuiet(waiter) => self.quiet_waiters.push(waiter),
             CoreEvent::SnapshotAll(waiter) => {
                 self.snapshot_waiters.push(waiter);

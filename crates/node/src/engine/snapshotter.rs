@@ -141,10 +141,18 @@ impl Snapshotter {
                 shard,
                 mark,
                 offset_bytes,
-            } => Begun::Done(CoreEvent::Outgoing(
-                to,
-                self.piece(shard, mark, offset_bytes),
-            )),
+            } => {
+                let piece = self.piece(shard, &mark, offset_bytes);
+                Begun::Done(match piece {
+                    Some(piece) => CoreEvent::Outgoing(to, piece),
+                    None => CoreEvent::SnapshotUnreadable {
+                        to,
+                        shard,
+                        mark,
+                        offset_bytes,
+                    },
+                })
+            }
             SnapshotTask::Kept(shard, mark) => {
                 let number = clearspan_replica::ShardId::new(shard.get());
                 // What cannot be read is fetched again.
@@ -211,29 +219,37 @@ impl Snapshotter {
         }
     }
 
-    /// A piece of a snapshot's body; an empty one when it is not there any more.
-    fn piece(&mut self, shard: ShardId, mark: SnapshotMark, offset_bytes: u64) -> PeerFrame {
+    /// A piece of a snapshot's body; `None` when it is not there any more, or damaged.
+    fn piece(
+        &mut self,
+        shard: ShardId,
+        mark: &SnapshotMark,
+        offset_bytes: u64,
+    ) -> Option<PeerFrame> {
         let held = self
             .serving
             .iter()
-            .find(|(id, held, _)| *id == shard && *held == mark)
+            .find(|(id, held, _)| *id == shard && held == mark)
             .map(|(.., body)| body.clone());
-        let body = held.unwrap_or_else(|| {
-            let body = self.read(shard, &mark).unwrap_or_default();
-            self.serving.retain(|(id, ..)| *id != shard);
-            if self.serving.len() == SERVING_MAX {
-                self.serving.remove(0);
+        let body = match held {
+            Some(body) => body,
+            None => {
+                let body = self.read(shard, mark)?;
+                self.serving.retain(|(id, ..)| *id != shard);
+                if self.serving.len() == SERVING_MAX {
+                    self.serving.remove(0);
+                }
+                self.serving.push((shard, mark.clone(), body.clone()));
+                body
             }
-            self.serving.push((shard, mark.clone(), body.clone()));
-            body
-        });
+        };
         let start = usize::try_from(offset_bytes)
             .unwrap_or(usize::MAX)
             .min(body.len());
         let end = (start + self.piece_bytes).min(body.len());
         let piece = PeerFrame::SnapshotPiece {
             shard,
-            mark,
+            mark: mark.clone(),
             offset_bytes,
             body_bytes: body.len() as u64,
             data: body.slice(start..end),
@@ -241,7 +257,7 @@ impl Snapshotter {
         if end == body.len() {
             self.serving.retain(|(id, ..)| *id != shard);
         }
-        piece
+        Some(piece)
     }
 
     fn read(&self, shard: ShardId, mark: &SnapshotMark) -> Option<Bytes> {

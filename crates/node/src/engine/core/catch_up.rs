@@ -367,6 +367,35 @@ impl Core {
         }
     }
 
+    /// Somebody asked for a snapshot that this node cannot read. It is told so, and when it is the newest, another one is
+    /// taken: otherwise the same one would be offered until the log has grown enough.
+    pub(super) fn snapshot_unreadable(
+        &mut self,
+        to: MemberId,
+        at: usize,
+        mark: SnapshotMark,
+        offset_bytes: u64,
+    ) {
+        let shard = &mut self.shards[at];
+        let id = shard.id;
+        if mark.position.index == shard.newest_snapshot && !shard.snapshot_running {
+            eprintln!("shard {id}: the newest snapshot cannot be read: another one is taken");
+            // The one before it stays what the log is kept back to.
+            shard.newest_snapshot = shard.older_snapshot;
+            shard.snapshot_running = true;
+            shard.since_snapshot_bytes = 0;
+            let _ = self.snapshots.send(SnapshotTask::Take(id));
+        }
+        let nothing = PeerFrame::SnapshotPiece {
+            shard: id,
+            mark,
+            offset_bytes,
+            body_bytes: 0,
+            data: Bytes::new(),
+        };
+        self.pace.push(to, nothing);
+    }
+
     /// Lets go what may leave by now.
     pub(super) fn send_paced(&mut self) {
         let now = self.shared.clock.steady();
