@@ -2,56 +2,34 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bytes::Bytes;
 use clearspan_ledger::entry::{Command, Entry};
 use clearspan_ledger::{Ledger, LogIndex, Outcome, Reply, ShardId, Timestamp};
-use clearspan_node::engine::ProposeError;
 use clearspan_node::engine::peers::PeerFrame;
-use clearspan_replica::{DropReason, EntryKind, LogPosition, LogStore as _, MessageKind, Role};
+use clearspan_replica::{EntryKind, LogPosition, LogStore as _, MessageKind, Role};
 
+use crate::atlas::number;
+use crate::history::Logged;
 use crate::node::Seen;
-use crate::plan::Plan;
 use crate::reach::reach;
 use crate::work::brief;
 use crate::world::World;
 
-/// An entry that somebody has called committed.
-#[derive(Clone, Debug)]
-pub(crate) struct Known {
-    pub(crate) term: u64,
-    pub(crate) kind: EntryKind,
-    pub(crate) data: Bytes,
-}
-
 #[derive(Debug)]
 pub(crate) struct Oracle {
-    /// By shard: all committed entries from index 1 on.
-    pub(crate) history: Vec<Vec<Known>>,
     digests: BTreeMap<(ShardId, u64), u128>,
     leaders: BTreeMap<(ShardId, u64), usize>,
     acknowledged: BTreeMap<ShardId, u64>,
-    pub(crate) answers: Vec<(usize, Outcome)>,
-    pub(crate) logs_damaged: Vec<usize>,
-    pub(crate) snapshots_damaged: Vec<(usize, clearspan_replica::ShardId)>,
     pub(crate) power_lost_ns: u64,
 }
 
 impl Oracle {
-    pub(crate) fn new(plan: &Plan) -> Self {
+    pub(crate) fn new() -> Self {
         Self {
-            history: vec![Vec::new(); usize::from(plan.shards)],
             digests: BTreeMap::new(),
             leaders: BTreeMap::new(),
             acknowledged: BTreeMap::new(),
-            answers: Vec::new(),
-            logs_damaged: Vec::new(),
-            snapshots_damaged: Vec::new(),
             power_lost_ns: 0,
         }
-    }
-
-    pub(crate) fn log_damaged(&self, node: usize) -> bool {
-        self.logs_damaged.contains(&node)
     }
 
     /// The highest index that anybody was told of.
@@ -67,10 +45,6 @@ impl Oracle {
     pub(crate) fn leaders_of(&self, shard: ShardId) -> usize {
         self.leaders.range((shard, 0)..=(shard, u64::MAX)).count()
     }
-}
-
-fn number(shard: ShardId) -> clearspan_replica::ShardId {
-    clearspan_replica::ShardId::new(shard.get())
 }
 
 impl World {
@@ -216,7 +190,7 @@ impl World {
         let Ok(entries) = entries else { return };
         for entry in entries {
             let at = usize::try_from(entry.index).unwrap_or(usize::MAX) - 1;
-            let history = &self.oracle.history[shard.index()];
+            let history = &self.history.logs[shard.index()];
             match history.get(at) {
                 Some(known) if known.term != entry.term || known.data != entry.data => {
                     let (index, old) = (entry.index, known.term);
@@ -227,7 +201,7 @@ impl World {
                     return;
                 }
                 None if at == history.len() => {
-                    self.oracle.history[shard.index()].push(Known {
+                    self.history.logs[shard.index()].push(Logged {
                         term: entry.term,
                         kind: entry.kind,
                         data: entry.data,
@@ -241,11 +215,11 @@ impl World {
                         .iter()
                         .filter(|other| other.disk.holds(number(shard), position))
                         .count();
-                    if holders * 2 <= self.nodes.len() {
+                    if holders * 2 <= self.plan.founders {
                         self.fail(format!(
                             "I15: node {node} calls entry {} of shard {shard} committed, {holders} of {} hold it",
                             entry.index,
-                            self.nodes.len()
+                            self.plan.founders
                         ));
                     }
                 }
@@ -287,8 +261,13 @@ impl World {
 
     /// What is not done yet, after the last fault; `None` when everything is.
     pub(crate) fn what_is_open(&self) -> Option<String> {
-        if let Some(at) = self.work.issued.iter().position(|issued| !issued.ended) {
-            let issued = &self.work.issued[at];
+        if let Some(at) = self
+            .history
+            .commands
+            .iter()
+            .position(|issued| !issued.ended)
+        {
+            let issued = &self.history.commands[at];
             return Some(format!(
                 "command {at} ({}) has no answer after {} attempts, the last: {:?}",
                 brief(&issued.command),
@@ -305,7 +284,7 @@ impl World {
                 .as_ref()
                 .map_or(0, |life| life.seen[shard.index()].last);
             for (at, node) in self.nodes.iter().enumerate() {
-                if node.lost {
+                if node.lost || !node.joined {
                     continue;
                 }
                 let Some(life) = &node.life else {
@@ -333,7 +312,7 @@ impl World {
                 }
             }
         }
-        None
+        self.open_change()
     }
 
     /// The end: everything is replayed.
@@ -354,13 +333,19 @@ impl World {
         self.check_once(&replies);
         self.check_order();
         self.check_money(&ledgers);
+        let outputs = crate::outputs::order(&ledgers)
+            .and_then(|()| crate::outputs::receipts(&ledgers, &self.history.reads))
+            .and_then(|()| crate::outputs::cycles(&ledgers));
+        if let Err(what) = outputs {
+            self.fail(what);
+        }
         self.mark_states(&ledgers);
     }
 
     pub(crate) fn replay(&mut self, shard: ShardId) -> (Ledger, BTreeMap<u64, Outcome>) {
         let mut ledger = Ledger::new();
         let mut outcomes = BTreeMap::new();
-        let history = self.oracle.history[shard.index()].clone();
+        let history = self.history.logs[shard.index()].clone();
         for (index, known) in (1..).zip(&history) {
             let (time, command) = if known.kind == EntryKind::Command && !known.data.is_empty() {
                 match clearspan_codec::entry::decode(known.data.clone()) {
@@ -451,14 +436,18 @@ impl World {
 
     /// I2, I16: every answer stands in the log, at its index, word for word.
     fn check_answers(&mut self, replies: &[BTreeMap<u64, Outcome>]) {
-        for (at, outcome) in std::mem::take(&mut self.oracle.answers) {
-            let issued = &self.work.issued[at];
+        let answers: Vec<(usize, Outcome)> = (0..)
+            .zip(&self.history.commands)
+            .flat_map(|(at, issued)| issued.answers().map(move |answer| (at, answer.clone())))
+            .collect();
+        for (at, outcome) in answers {
+            let issued = &self.history.commands[at];
             let shard = issued.shard;
             let index = outcome.index.get();
             let found = replies[shard.index()].get(&index);
             let command = usize::try_from(index)
                 .ok()
-                .and_then(|index| self.oracle.history[shard.index()].get(index.checked_sub(1)?))
+                .and_then(|index| self.history.logs[shard.index()].get(index.checked_sub(1)?))
                 .and_then(|known| clearspan_codec::entry::decode(known.data.clone()).ok())
                 .map(|(_, command)| command);
             let same = found.is_some_and(|found| found.reply == outcome.reply);
@@ -482,7 +471,7 @@ impl World {
     /// I16: what was refused everywhere is nowhere.
     fn check_refusals(&mut self) {
         let mut there = BTreeSet::new();
-        for history in &self.oracle.history {
+        for history in &self.history.logs {
             for known in history {
                 if let Ok((_, Command::Submit(submission))) =
                     clearspan_codec::entry::decode(known.data.clone())
@@ -491,26 +480,21 @@ impl World {
                 }
             }
         }
-        let repeated: BTreeSet<usize> = self.work.issued.iter().filter_map(|i| i.repeats).collect();
-        for at in 0..self.work.issued.len() {
-            let issued = &self.work.issued[at];
+        let repeated: BTreeSet<usize> = self
+            .history
+            .commands
+            .iter()
+            .filter_map(|i| i.repeats)
+            .collect();
+        for at in 0..self.history.commands.len() {
+            let issued = &self.history.commands[at];
             let Command::Submit(submission) = &issued.command else {
                 continue;
             };
             if issued.answer.is_some() || issued.repeats.is_some() || repeated.contains(&at) {
                 continue;
             }
-            let unknown = |attempt: &crate::work::Attempt| {
-                matches!(
-                    attempt.refused,
-                    None | Some(
-                        ProposeError::Unknown
-                            | ProposeError::Stopped
-                            | ProposeError::Dropped(DropReason::Unknown)
-                    )
-                )
-            };
-            let doubt = issued.attempts.iter().any(unknown);
+            let doubt = issued.is_in_doubt();
             let found = there.contains(&(submission.message_id.to_string(), submission.digest));
             match (doubt, found) {
                 (false, true) => {
@@ -535,7 +519,7 @@ impl World {
         for shard in self.shards() {
             for (index, outcome) in &replies[shard.index()] {
                 let at = usize::try_from(*index).unwrap_or(0) - 1;
-                let known = &self.oracle.history[shard.index()][at];
+                let known = &self.history.logs[shard.index()][at];
                 let Ok((_, Command::Submit(submission))) =
                     clearspan_codec::entry::decode(known.data.clone())
                 else {
@@ -564,7 +548,7 @@ impl World {
     /// I5: what was answered before another command began stands before it in the log.
     fn check_order(&mut self) {
         let mut points = Vec::new();
-        for issued in &self.work.issued {
+        for issued in &self.history.commands {
             if let Some(answer) = &issued.answer {
                 points.push((issued.began_ns, 1_u8, issued.shard, answer.index.get()));
                 points.push((issued.answered_ns, 0, issued.shard, answer.index.get()));

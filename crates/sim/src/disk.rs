@@ -62,7 +62,11 @@ pub(crate) struct DiskState {
     cut_at: Option<u64>,
     /// Power has gone.
     pub(crate) off: bool,
-    full: bool,
+    pub(crate) full: bool,
+    /// The next sync fails.
+    fail_sync: bool,
+    /// A sync has failed: whoever goes on has lied.
+    pub(crate) sync_failed: bool,
 }
 
 /// Shared by a node's ports and the world, which keeps it while the node is down.
@@ -98,6 +102,8 @@ impl SimDisk {
         let mut state = self.state();
         state.off = false;
         state.cut_at = None;
+        state.fail_sync = false;
+        state.sync_failed = false;
         if !power_lost {
             return;
         }
@@ -127,6 +133,23 @@ impl SimDisk {
             .get_mut(&shard)
             .and_then(|files| files.first_mut());
         newest.map(|file| file.damaged = true).is_some()
+    }
+
+    /// The next sync of the log fails, and what it was to make durable is in nobody's hands.
+    pub(crate) fn fail_next_sync(&self) {
+        self.state().fail_sync = true;
+    }
+
+    /// Whether the log of a shard begins behind every snapshot that can be read.
+    pub(crate) fn is_cut_off(&self, shard: ShardId) -> bool {
+        let state = self.state();
+        let base = state.log.shard(shard).map_or(0, |log| log.base.index);
+        let files = state.snapshots.get(&shard).map_or(&[][..], Vec::as_slice);
+        let whole = files.iter().filter(|file| !file.damaged);
+        base > whole
+            .map(|file| file.mark.position.index)
+            .max()
+            .unwrap_or(0)
     }
 
     /// Damages entries of a shard's log.
@@ -194,6 +217,13 @@ impl LogStore for LogPort {
         let mut state = self.0.state();
         if !state.reaches() {
             return Ok(());
+        }
+        if std::mem::take(&mut state.fail_sync) {
+            state.sync_failed = true;
+            return Err(LogError::Fatal {
+                step: "sync the log".to_owned(),
+                source: Box::new(io::Error::other("the device did not take it")),
+            });
         }
         state.log.append(batch)
     }

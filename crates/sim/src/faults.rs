@@ -1,5 +1,7 @@
 //! What goes wrong, when, and until when. What is broken for good is bounded, so that a correct cluster must recover.
 
+use clearspan_ledger::ShardId;
+
 use crate::plan::{Fault, MS, S};
 use crate::reach::reach;
 use crate::world::{Event, Phase, World};
@@ -21,10 +23,18 @@ impl World {
         self.after(wait, Event::Fault);
         let kinds = self.plan.faults.clone();
         let kind = self.fault_rng.pick(&kinds);
-        let node = self.fault_rng.index(self.nodes.len());
+        let joined: Vec<usize> = (0..self.nodes.len())
+            .filter(|&at| self.nodes[at].joined)
+            .collect();
+        let node = self.fault_rng.pick(&joined);
         let other = (node + 1 + self.fault_rng.index(self.nodes.len() - 1)) % self.nodes.len();
         let long = self.fault_rng.around(S);
+        let damages = [Fault::DamagedSnapshot, Fault::DamagedLog, Fault::LatentLog];
+        if damages.contains(&kind) && !self.may_be_damaged(node) {
+            return;
+        }
         self.faults_made += 1;
+        self.struck.insert(kind);
         self.say(|| format!("fault {kind:?} at n{node}"));
         match kind {
             Fault::Kill => self.die(node, false),
@@ -113,34 +123,36 @@ impl World {
                 }
             }
             Fault::DamagedSnapshot => {
-                let shard = self.fault_rng.below(u64::from(self.plan.shards));
-                let shard = clearspan_replica::ShardId::new(u16::try_from(shard).unwrap_or(0));
-                // The one before it starts the node: damage to both is damage to the node.
-                if self.oracle.snapshots_damaged.is_empty()
-                    && self.nodes[node].disk.snapshot_count(shard) > 1
-                    && self.nodes[node].disk.damage_snapshot(shard)
-                {
-                    self.oracle.snapshots_damaged.push((node, shard));
-                }
+                let shard = self.some_shard();
+                reach("a snapshot was damaged");
+                self.damage_snapshot(node, shard);
             }
             Fault::DamagedLog => {
-                let lost = self.oracle.logs_damaged.len() + 1;
-                let data_left = (0..self.nodes.len())
-                    .filter(|&at| {
-                        at != node && !self.nodes[at].witness && !self.oracle.log_damaged(at)
-                    })
-                    .count();
-                if !self.oracle.log_damaged(node) && lost * 2 < self.nodes.len() && data_left > 0 {
-                    let shard = self.fault_rng.below(u64::from(self.plan.shards));
-                    let shard = clearspan_replica::ShardId::new(u16::try_from(shard).unwrap_or(0));
-                    self.nodes[node].disk.damage_log(shard);
-                    self.oracle.logs_damaged.push(node);
-                    self.die(node, false);
-                }
+                let shard = self.some_shard();
+                self.damage_log(node, shard);
+                self.die(node, false);
+            }
+            // Its process reads on until it comes to the place.
+            Fault::LatentLog => {
+                let shard = self.some_shard();
+                reach("a log was damaged under a living node");
+                self.damage_log(node, shard);
+            }
+            Fault::FailedSync => {
+                reach("a sync was to fail");
+                self.nodes[node].disk.fail_next_sync();
+            }
+            Fault::Members => {
+                self.change_members();
             }
             // In force all the time.
-            Fault::Datagrams | Fault::Drift => {}
+            Fault::Datagrams | Fault::Drift | Fault::FullQueues => {}
         }
+    }
+
+    fn some_shard(&mut self) -> ShardId {
+        let shard = self.fault_rng.below(u64::from(self.plan.shards));
+        ShardId::new(u16::try_from(shard).unwrap_or(0))
     }
 
     /// All directed links between the two sides.

@@ -6,19 +6,24 @@
 
 #![forbid(unsafe_code)]
 
+mod atlas;
 mod check;
 mod disk;
 mod faults;
+pub mod history;
+mod members;
 mod net;
 mod node;
+mod outputs;
 pub mod plain;
 mod plan;
 mod reach;
 mod rng;
+mod sides;
 mod work;
 mod world;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use plan::{Fault, Narrow};
 pub use reach::POINTS;
@@ -40,10 +45,14 @@ pub struct Report {
     pub entries: usize,
     /// Single faults.
     pub faults: u64,
+    /// Kinds of faults that happened.
+    pub struck: BTreeSet<Fault>,
     /// Equal for equal runs.
     pub hash: u64,
     /// How often each point of [`POINTS`] was reached.
     pub reached: BTreeMap<&'static str, u64>,
+    /// What was done and seen.
+    pub history: history::History,
     /// What happened, when it was asked for.
     pub trace: Vec<String>,
 }
@@ -65,11 +74,13 @@ pub fn run(seed: u64, narrow: &Narrow, traced: bool) -> Report {
         failure: world.failure,
         events: world.events,
         simulated_ns: world.now_ns,
-        commands: world.work.issued.len(),
-        entries: world.oracle.history.iter().map(Vec::len).sum(),
+        commands: world.history.commands.len(),
+        entries: world.history.logs.iter().map(Vec::len).sum(),
         faults: world.faults_made,
+        struck: world.struck,
         hash: world.hash,
         reached: reach::take(),
+        history: world.history,
         trace: world.trace.unwrap_or_default(),
     }
 }

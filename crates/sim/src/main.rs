@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +18,7 @@ clearspan-sim --seed X                   runs one and prints what happened
               --commands N --faults N    at most so many
 clearspan-sim --shrink X                 looks for less that fails as well
 clearspan-sim --kept FILE                runs the seeds of a file: one a line, then its story
+              --until-failure            stops at the first one
               --threads N                as many at once";
 
 /// One seed in so many is run twice, and both runs must be the same.
@@ -30,6 +31,7 @@ struct Arguments {
     shrink: Option<u64>,
     kept: Option<String>,
     quiet: bool,
+    until_failure: bool,
     threads: usize,
     narrow: Narrow,
 }
@@ -42,6 +44,7 @@ fn parse() -> Result<Arguments, String> {
         shrink: None,
         kept: None,
         quiet: false,
+        until_failure: false,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         narrow: Narrow::default(),
     };
@@ -49,6 +52,10 @@ fn parse() -> Result<Arguments, String> {
     while let Some(word) = words.next() {
         if word == "--quiet" {
             arguments.quiet = true;
+            continue;
+        }
+        if word == "--until-failure" {
+            arguments.until_failure = true;
             continue;
         }
         let value = words
@@ -173,7 +180,7 @@ fn kept(path: &str, threads: usize) -> ExitCode {
             }
         }
     }
-    runs(&seeds, threads, &Narrow::default(), false)
+    runs(&seeds, threads, &Narrow::default(), false, false)
 }
 
 fn many(count: u64, arguments: &Arguments) -> ExitCode {
@@ -188,12 +195,19 @@ fn many(count: u64, arguments: &Arguments) -> ExitCode {
     let from = arguments.from.unwrap_or_else(fresh);
     let seeds: Vec<u64> = (from..from.saturating_add(count)).collect();
     println!("seeds {from} to {}", from.saturating_add(count));
-    runs(&seeds, arguments.threads, &arguments.narrow, true)
+    runs(
+        &seeds,
+        arguments.threads,
+        &arguments.narrow,
+        true,
+        arguments.until_failure,
+    )
 }
 
 #[derive(Default)]
 struct Sum {
     reached: BTreeMap<&'static str, u64>,
+    pairs: BTreeSet<(Fault, Fault)>,
     failed: Vec<(u64, String)>,
     events: u64,
     simulated_ns: u64,
@@ -202,7 +216,13 @@ struct Sum {
     faults: u64,
 }
 
-fn runs(seeds: &[u64], threads: usize, narrow: &Narrow, points: bool) -> ExitCode {
+fn runs(
+    seeds: &[u64],
+    threads: usize,
+    narrow: &Narrow,
+    points: bool,
+    until_failure: bool,
+) -> ExitCode {
     #[expect(clippy::disallowed_methods, reason = "measures its own speed")]
     let began = Instant::now();
     let next = AtomicU64::new(0);
@@ -228,10 +248,19 @@ fn runs(seeds: &[u64], threads: usize, narrow: &Narrow, points: bool) -> ExitCod
                     if let Some(failure) = report.failure {
                         println!("seed {seed} FAILED: {failure}");
                         sum.failed.push((seed, failure));
+                        if until_failure {
+                            next.store(u64::MAX / 2, Ordering::Relaxed);
+                        }
                     }
                     for (point, count) in report.reached {
                         *sum.reached.entry(point).or_default() += count;
                     }
+                    let struck = &report.struck;
+                    let pairs = struck.iter().flat_map(|one| {
+                        let others = struck.iter().filter(move |other| one < *other);
+                        others.map(|other| (*one, *other))
+                    });
+                    sum.pairs.extend(pairs);
                     sum.events += report.events;
                     sum.simulated_ns += report.simulated_ns;
                     sum.commands += report.commands;
@@ -253,6 +282,12 @@ fn runs(seeds: &[u64], threads: usize, narrow: &Narrow, points: bool) -> ExitCod
             }
         }
     }
+    let pairs = Fault::pairs();
+    println!(
+        "pairs of faults that struck in one run: {} of {}",
+        sum.pairs.len(),
+        pairs.len()
+    );
     println!(
         "{} seeds in {seconds:.1} s: {:.1} simulated seconds and {:.0} events a second; {} commands, {} entries, {} faults",
         seeds.len(),

@@ -76,6 +76,12 @@ impl Net {
         self.directions.get_mut(&(from, to)).expect("two nodes")
     }
 
+    /// When all that is on its way has arrived.
+    pub(crate) fn drained_ns(&self, from: usize, to: usize) -> u64 {
+        let last_ns = self.directions[&(from, to)].last_ns;
+        last_ns[0].max(last_ns[1])
+    }
+
     pub(crate) fn flows(&self, from: usize, to: usize) -> bool {
         self.directions[&(from, to)].cuts == 0
     }

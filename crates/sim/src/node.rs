@@ -83,6 +83,8 @@ pub(crate) type Answered = (Token, Result<clearspan_ledger::Outcome, ProposeErro
 
 /// A read on its way.
 pub(crate) struct ReadWait {
+    pub(crate) bank: usize,
+    pub(crate) began_ns: u64,
     pub(crate) shard: ShardId,
     pub(crate) index: Receiver<Result<u64, ProposeError>>,
     pub(crate) must_ns: Option<u64>,
@@ -135,6 +137,10 @@ pub(crate) struct SimNode {
     /// Damaged for good: it stays down.
     pub(crate) lost: bool,
     pub(crate) witness: bool,
+    /// It belongs to the cluster, or did.
+    pub(crate) joined: bool,
+    /// Another one has its place.
+    pub(crate) replaced: bool,
     /// A later life began from a snapshot.
     pub(crate) restarted_from_snapshot: bool,
 }

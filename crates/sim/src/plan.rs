@@ -44,11 +44,19 @@ pub enum Fault {
     DamagedSnapshot,
     /// A log is damaged, so that its node does not start again.
     DamagedLog,
+    /// A log is damaged under a node that runs.
+    LatentLog,
+    /// A sync fails once; the next one would not.
+    FailedSync,
+    /// Queues to peers are full now and then.
+    FullQueues,
+    /// A node is wiped and replaced, nodes are drained, shards get other leaders.
+    Members,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 22] = [
         Self::Kill,
         Self::Power,
         Self::PowerAtOperation,
@@ -67,7 +75,21 @@ impl Fault {
         Self::Drift,
         Self::DamagedSnapshot,
         Self::DamagedLog,
+        Self::LatentLog,
+        Self::FailedSync,
+        Self::FullQueues,
+        Self::Members,
     ];
+
+    /// All pairs.
+    #[must_use]
+    pub fn pairs() -> Vec<(Self, Self)> {
+        let behind = |at: usize| Self::ALL.into_iter().skip(at + 1);
+        let pairs = Self::ALL.into_iter().enumerate();
+        pairs
+            .flat_map(|(at, one)| behind(at).map(move |other| (one, other)))
+            .collect()
+    }
 
     /// Its name on a command line.
     #[must_use]
@@ -97,11 +119,16 @@ impl Default for Narrow {
     }
 }
 
+/// Nodes that stand by where members change.
+const SPARES: usize = 2;
+
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// Site of each member; the last one is the witness when there is one.
     pub(crate) sites: Vec<u16>,
     pub(crate) witness: bool,
+    /// How many members it is founded with; the others stand by to take a place.
+    pub(crate) founders: usize,
     pub(crate) shards: u16,
     pub(crate) snapshot_after_bytes: u64,
     pub(crate) election_ns: u64,
@@ -127,10 +154,14 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    pub(crate) fn changes_members(&self) -> bool {
+        self.founders < self.sites.len()
+    }
+
     pub(crate) fn new(seed: u64, narrow: &Narrow) -> Self {
         let mut rng = Rng::new(seed, Stream::Plan);
         let shape = rng.index(8);
-        let (sites, witness): (Vec<u16>, bool) = match shape {
+        let (mut sites, witness): (Vec<u16>, bool) = match shape {
             0 => (vec![0, 0, 0], false),
             1 | 2 => (vec![0, 1, 2], true),
             3 => (vec![0, 1, 2], false),
@@ -146,11 +177,27 @@ impl Plan {
         if rng.per_mille(50) {
             faults.clear();
         }
+        // One in four has the next pair of kinds whatever else it has, so that a night combines all of them.
+        if seed.is_multiple_of(4) {
+            let pairs = Fault::pairs();
+            let at = usize::try_from(seed / 4 % pairs.len() as u64).unwrap_or(0);
+            for fault in <[Fault; 2]>::from(pairs[at]) {
+                if !faults.contains(&fault) {
+                    faults.push(fault);
+                }
+            }
+            faults.sort_unstable();
+        }
         faults.retain(|fault| !narrow.without.contains(fault));
+        let founders = sites.len();
+        if faults.contains(&Fault::Members) {
+            sites.extend([0; SPARES]);
+        }
         let delay_sites_ns = rng.pick(&[50_000, 350_000, 3 * MS, 16 * MS, 48 * MS]);
         Self {
             sites,
             witness,
+            founders,
             shards: rng.pick(&[1, 1, 2, 2, 3, 4, 6]),
             snapshot_after_bytes: rng.pick(&[1, 300, 300, 2_000, 10_000, 1 << 20]),
             election_ns: rng.pick(&[S, S, 2 * S]),
@@ -159,7 +206,8 @@ impl Plan {
             delay_local_ns: 50_000,
             delay_sites_ns,
             jitter_ns: rng.pick(&[0, 20_000, MS, 5 * MS]),
-            queue_max_bytes: rng.pick(&[4 << 10, 64 << 10, 16 << 20]),
+            // What all shards together send in a burst must fit, as it must in service.
+            queue_max_bytes: rng.pick(&[64 << 10, 256 << 10, 16 << 20]),
             sync_ns: rng.pick(&[100_000, MS, 5 * MS]),
             break_after_ns: rng.pick(&[300 * MS, S, 3 * S]),
             banks: usize::try_from(rng.between(3, 8)).unwrap_or(3),

@@ -8,43 +8,20 @@ use clearspan_ledger::entry::{AdminCommand, Command, CycleCommand, Genesis};
 use clearspan_ledger::message::{
     Class, MessageKind, OriginalPayment, PaymentRecord, Settlement, Submission,
 };
+use clearspan_ledger::nodes::{NodeCommand, NodeRecord};
+use clearspan_ledger::stream::{Item, Stream};
 use clearspan_ledger::{
-    AmountMinor, Bic, BusinessDate, Currency, Outcome, PaymentId, ReasonSet, Reply, ShardId, Text,
+    AmountMinor, Bic, BusinessDate, Currency, Ledger, Outcome, PaymentId, ReasonSet, Reply,
+    ShardId, Text,
 };
 use clearspan_node::engine::{Lane, ProposeError};
 
+use crate::history::{Attempt, Issued, Read};
 use crate::node::{ReadWait, Token};
 use crate::plan::{MS, Plan, S};
 use crate::reach::reach;
 use crate::rng::Rng;
 use crate::world::{Event, Phase, World};
-
-/// One try of a command at one node.
-#[derive(Clone, Debug)]
-pub(crate) struct Attempt {
-    pub(crate) node: usize,
-    /// `None` while it is open.
-    pub(crate) refused: Option<ProposeError>,
-}
-
-/// A command from its client's point of view.
-#[derive(Clone, Debug)]
-pub(crate) struct Issued {
-    pub(crate) shard: ShardId,
-    pub(crate) command: Command,
-    pub(crate) bank: Option<usize>,
-    pub(crate) began_ns: u64,
-    pub(crate) attempts: Vec<Attempt>,
-    pub(crate) answer: Option<Outcome>,
-    pub(crate) answered_ns: u64,
-    pub(crate) lane: Lane,
-    /// Sent once and never again.
-    pub(crate) once: bool,
-    /// Nobody waits for it any more.
-    pub(crate) ended: bool,
-    /// The command that it repeats.
-    pub(crate) repeats: Option<usize>,
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Bank {
@@ -63,7 +40,6 @@ pub(crate) struct Bank {
 pub(crate) struct Work {
     pub(crate) rng: Rng,
     pub(crate) banks: Vec<Bank>,
-    pub(crate) issued: Vec<Issued>,
     /// What the operator still has to do to found the cluster.
     founding: Vec<(ShardId, Command)>,
     operator: Option<usize>,
@@ -170,7 +146,6 @@ impl Work {
         Self {
             rng,
             banks,
-            issued: Vec::new(),
             founding,
             operator: None,
             next_cycle_ns: 0,
@@ -183,18 +158,35 @@ impl Work {
     }
 }
 
+impl Work {
+    /// Shard 0 is told who there is, before anybody changes it.
+    pub(crate) fn found_with(&mut self, nodes: Vec<NodeRecord>) {
+        // From the end on: after every shard's first entry.
+        let at = self.founding.len()
+            - self
+                .founding
+                .iter()
+                .rev()
+                .take_while(|(_, c)| matches!(c, Command::Genesis(_)))
+                .count();
+        let found = Command::Nodes(NodeCommand::Found { nodes });
+        self.founding.insert(at, (COORDINATOR, found));
+    }
+}
+
 impl World {
     // ---- the operator ----
 
     pub(crate) fn operator_turn(&mut self) {
         let wait = 20 * MS + self.work.rng.below(30 * MS);
         self.after(wait, Event::Operator);
+        self.follow_members();
         if let Some(at) = self.work.operator {
-            if !self.work.issued[at].ended {
+            if !self.history.commands[at].ended {
                 return;
             }
             self.work.operator = None;
-            if self.phase == Phase::Founding && self.work.issued[at].answer.is_some() {
+            if self.phase == Phase::Founding && self.history.commands[at].answer.is_some() {
                 self.work.founding.pop();
             }
         }
@@ -329,7 +321,7 @@ impl World {
         } else {
             self.work.rng.between(1, 6)
         };
-        let number = self.work.issued.len();
+        let number = self.history.commands.len();
         let receivers = self.work.banks.len();
         let mut payments = Vec::new();
         for at in 0..count {
@@ -411,7 +403,7 @@ impl World {
         originals: Vec<(u32, OriginalPayment)>,
         lane: Lane,
     ) {
-        let number = self.work.issued.len();
+        let number = self.history.commands.len();
         let id = format!("M{number}");
         let home = self.work.banks[bank].home;
         let sequence = self.next_number(bank);
@@ -476,7 +468,7 @@ impl World {
         }
         let earlier = self.work.rng.pick(&sent[sent.len().saturating_sub(12)..]);
         let (shard, mut command) = {
-            let issued = &self.work.issued[earlier];
+            let issued = &self.history.commands[earlier];
             (issued.shard, issued.command.clone())
         };
         let mut repeats = Some(earlier);
@@ -487,9 +479,9 @@ impl World {
             submission.digest ^= 1;
             repeats = None;
         }
-        let lane = self.work.issued[earlier].lane;
+        let lane = self.history.commands[earlier].lane;
         let at = self.issue(shard, command, lane, Some(bank), false);
-        self.work.issued[at].repeats = repeats;
+        self.history.commands[at].repeats = repeats;
     }
 
     fn acknowledge(&mut self, bank: usize) {
@@ -520,13 +512,16 @@ impl World {
         let shard = self.work.banks[bank].home;
         let node = self.some_node();
         let must_index = self.oracle.acknowledged(shard);
+        let began_ns = self.now_ns;
         if self.nodes[node].life.is_none() {
             return;
         }
         self.call(node, |life| {
             let index = life.stepped.read_index(shard);
             life.reads.push(ReadWait {
+                bank,
                 shard,
+                began_ns,
                 index,
                 must_ns: None,
                 must_index,
@@ -538,8 +533,10 @@ impl World {
 
     /// A data node, up or not: clients know no better.
     fn some_node(&mut self) -> usize {
-        let data = self.nodes.len() - usize::from(self.plan.witness);
-        self.work.rng.index(data)
+        let data: Vec<usize> = (0..self.nodes.len())
+            .filter(|&at| self.nodes[at].joined && !self.nodes[at].witness)
+            .collect();
+        self.work.rng.pick(&data)
     }
 
     /// The data node that has applied most of a shard.
@@ -554,7 +551,7 @@ impl World {
             })
     }
 
-    fn issue(
+    pub(crate) fn issue(
         &mut self,
         shard: ShardId,
         command: Command,
@@ -562,8 +559,8 @@ impl World {
         bank: Option<usize>,
         once: bool,
     ) -> usize {
-        let at = self.work.issued.len();
-        self.work.issued.push(Issued {
+        let at = self.history.commands.len();
+        self.history.commands.push(Issued {
             shard,
             command,
             bank,
@@ -571,6 +568,7 @@ impl World {
             attempts: Vec::new(),
             answer: None,
             answered_ns: 0,
+            later_answers: Vec::new(),
             lane,
             once,
             ended: false,
@@ -584,18 +582,20 @@ impl World {
     }
 
     pub(crate) fn attempt(&mut self, at: usize) {
-        if self.work.issued[at].ended {
+        if self.history.commands[at].ended {
             return;
         }
         let node = self.some_node();
-        let attempt = self.work.issued[at].attempts.len();
+        let attempt = self.history.commands[at].attempts.len();
         if attempt > 0 {
             reach("a command was sent twice by its client");
         }
-        self.work.issued[at].attempts.push(Attempt {
+        self.history.commands[at].attempts.push(Attempt {
             node,
+            began_ns: self.now_ns,
             refused: None,
         });
+        self.mark_unserved(node);
         let token = (at, attempt);
         if self.nodes[node].life.is_none() {
             // Nobody answers the call.
@@ -603,7 +603,7 @@ impl World {
             return;
         }
         let (shard, command, lane) = {
-            let issued = &self.work.issued[at];
+            let issued = &self.history.commands[at];
             (issued.shard, issued.command.clone(), issued.lane)
         };
         self.say(|| format!("c{at} to n{node}, shard {shard}: {}", brief(&command)));
@@ -654,7 +654,11 @@ impl World {
                     .stepped
                     .with_ledger(read.shard, |ledger| ledger.position().0.get());
                 if read.must_ns.is_some_and(|index| applied >= index) {
-                    reads.push((read, applied));
+                    let bic = self.work.banks[read.bank].bic;
+                    let seen = life
+                        .stepped
+                        .with_ledger(read.shard, |ledger| see(ledger, bic));
+                    reads.push((read, applied, seen));
                 } else {
                     life.reads.push(read);
                 }
@@ -666,8 +670,9 @@ impl World {
                 Err(error) => self.refuse(token, error),
             }
         }
-        for (read, applied) in reads {
+        for (read, applied, (balances, items)) in reads {
             reach("a read was answered");
+            self.check_served(node, read.began_ns, "a read");
             if self.leader(read.shard) != Some(node) {
                 reach("a read was answered by a follower");
             }
@@ -678,12 +683,24 @@ impl World {
                 ));
             }
             self.oracle.note_acknowledged(read.shard, applied);
+            self.history.reads.push(Read {
+                bank: read.bank,
+                shard: read.shard,
+                node,
+                began_ns: read.began_ns,
+                answered_ns: self.now_ns,
+                index: applied,
+                balances,
+                items,
+            });
         }
     }
 
     fn answered(&mut self, node: usize, token: Token, outcome: Outcome) {
-        let (at, _) = token;
-        let shard = self.work.issued[at].shard;
+        let (at, attempt) = token;
+        let asked_ns = self.history.commands[at].attempts[attempt].began_ns;
+        self.check_served(node, asked_ns, "a command");
+        let shard = self.history.commands[at].shard;
         self.say(|| {
             format!(
                 "c{at} answered by n{node}: index {} {:?}",
@@ -693,18 +710,19 @@ impl World {
         });
         self.hash ^= outcome.index.get().rotate_left(17) ^ at as u64;
         self.oracle.note_acknowledged(shard, outcome.index.get());
-        self.oracle.answers.push((at, outcome.clone()));
         self.mark_reply(node, at, &outcome.reply);
-        let issued = &mut self.work.issued[at];
+        let issued = &mut self.history.commands[at];
         if issued.answer.is_none() {
             issued.answer = Some(outcome);
             issued.answered_ns = self.now_ns;
+        } else {
+            issued.later_answers.push(outcome);
         }
         self.end_command(at);
     }
 
     fn end_command(&mut self, at: usize) {
-        let issued = &mut self.work.issued[at];
+        let issued = &mut self.history.commands[at];
         if !issued.ended {
             issued.ended = true;
             if let Some(bank) = issued.bank {
@@ -719,8 +737,10 @@ impl World {
     }
 
     pub(crate) fn timed_out(&mut self, at: usize, attempt: usize) {
-        if self.work.issued[at].attempts[attempt].refused.is_none()
-            && self.work.issued[at].answer.is_none()
+        if self.history.commands[at].attempts[attempt]
+            .refused
+            .is_none()
+            && self.history.commands[at].answer.is_none()
         {
             self.refuse((at, attempt), ProposeError::Unknown);
         }
@@ -735,7 +755,7 @@ impl World {
             }
             _ => {}
         }
-        let issued = &mut self.work.issued[at];
+        let issued = &mut self.history.commands[at];
         let open = &mut issued.attempts[attempt].refused;
         if open.is_some() {
             return;
@@ -755,13 +775,13 @@ impl World {
     }
 
     fn mark_reply(&mut self, node: usize, at: usize, reply: &Reply) {
-        let issued = &self.work.issued[at];
+        let issued = &self.history.commands[at];
         match reply {
             Reply::Repeat { .. } => {
                 reach("a repeat was answered as one");
                 let first = issued
                     .repeats
-                    .and_then(|first| self.work.issued[first].attempts.first())
+                    .and_then(|first| self.history.commands[first].attempts.first())
                     .or(issued.attempts.first());
                 if first.is_some_and(|first| first.node != node) {
                     reach("a repeat came through another node");
@@ -778,6 +798,18 @@ impl World {
             _ => {}
         }
     }
+}
+
+/// What a bank is shown: all balances of its shard, and its own output.
+fn see(ledger: &Ledger, bic: Bic) -> (Vec<(Bic, Currency, i128)>, Vec<Item>) {
+    let directory = ledger.directory();
+    let balances = ledger.accounts().iter().filter_map(|account| {
+        let terms = directory.get(account.participant())?;
+        Some((terms.bic, account.currency(), account.balance_minor()))
+    });
+    let stream = directory.find(bic).and_then(|bank| ledger.stream(bank));
+    let items = stream.into_iter().flat_map(Stream::iter).cloned();
+    (balances.collect(), items.collect())
 }
 
 pub(crate) fn brief(command: &Command) -> String {

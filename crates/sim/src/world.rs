@@ -1,24 +1,28 @@
 //! The scheduler: one heap of things to come, in the order of virtual time; equal times in an order that the seed draws.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use clearspan_ledger::ShardId;
-use clearspan_ledger::nodes::{NodeDirectory, NodeRecord};
+use clearspan_ledger::nodes::NodeDirectory;
 use clearspan_node::engine::group::Seat;
 use clearspan_node::engine::peers::PeerFrame;
 use clearspan_replica::MessageKind;
 
+use crate::atlas::Atlas;
 use crate::check::Oracle;
 use crate::disk::SimDisk;
 use crate::faults::FaultEvent;
+use crate::history::History;
+use crate::members::Act;
 use crate::net::Net;
 use crate::node::{Life, SimNode, member};
 use crate::plan::{Fault, MS, Plan, S};
 use crate::reach::reach;
 use crate::rng::{Rng, Stream};
+use crate::sides::Sides;
 use crate::work::Work;
 
 /// What is to come.
@@ -54,6 +58,12 @@ pub(crate) enum Event {
     Notice {
         a: usize,
         b: usize,
+    },
+    /// A queue was full, and what was in it has arrived.
+    Overflowed {
+        a: usize,
+        b: usize,
+        epoch: u64,
     },
     Restart {
         node: usize,
@@ -128,6 +138,11 @@ pub(crate) struct World {
     pub(crate) net: Net,
     stalled: BTreeMap<(usize, usize), Vec<Event>>,
     pub(crate) work: Work,
+    pub(crate) atlas: Atlas,
+    pub(crate) struck: BTreeSet<Fault>,
+    pub(crate) sides: Sides,
+    pub(crate) member_act: Option<Act>,
+    pub(crate) history: History,
     pub(crate) oracle: Oracle,
     pub(crate) phase: Phase,
     pub(crate) healed_ns: u64,
@@ -189,7 +204,9 @@ impl World {
                 paused_until_ns: 0,
                 slow: 1,
                 lost: false,
-                witness: plan.witness && at + 1 == count,
+                joined: at < plan.founders,
+                replaced: false,
+                witness: plan.witness && at + 1 == plan.founders,
                 restarted_from_snapshot: false,
             })
             .collect();
@@ -202,7 +219,10 @@ impl World {
             ));
         }
         let work = Work::new(&plan, Rng::new(seed, Stream::Workload));
-        let oracle = Oracle::new(&plan);
+        let history = History {
+            logs: vec![Vec::new(); usize::from(plan.shards)],
+            ..History::default()
+        };
         Self {
             now_ns: 0,
             heap: BinaryHeap::new(),
@@ -215,7 +235,12 @@ impl World {
             net,
             stalled: BTreeMap::new(),
             work,
-            oracle,
+            atlas: Atlas::default(),
+            struck: BTreeSet::new(),
+            sides: Sides::new(count),
+            member_act: None,
+            history,
+            oracle: Oracle::new(),
             phase: Phase::Founding,
             healed_ns: u64::MAX,
             faults_made: 0,
@@ -255,7 +280,39 @@ impl World {
 
     pub(crate) fn fail(&mut self, what: String) {
         self.say(|| format!("FAILED {what}"));
+        for line in self.picture() {
+            self.say(|| line);
+        }
         self.failure.get_or_insert(what);
+    }
+
+    /// How every node stands, for a trace.
+    fn picture(&self) -> Vec<String> {
+        if self.trace.is_none() {
+            return Vec::new();
+        }
+        let mut lines = Vec::new();
+        for (at, node) in self.nodes.iter().enumerate() {
+            let Some(life) = &node.life else {
+                lines.push(format!("n{at} is down"));
+                continue;
+            };
+            lines.push(format!(
+                "n{at} until turn {} ns, log {}, packages {}, snapshot {}, open {}",
+                life.turn_ns,
+                life.log_busy,
+                life.packages_busy,
+                life.snapshot_busy,
+                life.open.len()
+            ));
+            for status in life.stepped.status() {
+                lines.push(format!(
+                    "n{at} shard {}: {:?}",
+                    status.shard, status.replica
+                ));
+            }
+        }
+        lines
     }
 
     fn mix(&mut self, value: u64) {
@@ -265,18 +322,10 @@ impl World {
     }
 
     fn seat(&self, me: usize) -> Seat {
-        let founders = (0..self.nodes.len()).map(|at| NodeRecord {
-            member: member(at).get(),
-            id: at as u128 + 1,
-            name: format!("N{at}"),
-            site: format!("S{}", self.plan.sites[at]),
-            witness: self.nodes[at].witness,
-            ..NodeRecord::default()
-        });
         Seat {
             me: member(me),
             witness: self.nodes[me].witness,
-            founding: NodeDirectory::founding(founders.collect()),
+            founding: NodeDirectory::founding(self.founders()),
         }
     }
 
@@ -286,11 +335,15 @@ impl World {
 
     /// Runs to the end.
     pub(crate) fn run(&mut self) {
-        for node in 0..self.nodes.len() {
+        if self.plan.changes_members() {
+            let nodes = self.founders();
+            self.work.found_with(nodes);
+        }
+        for node in 0..self.plan.founders {
             self.start(node);
         }
-        for a in 0..self.nodes.len() {
-            for b in a + 1..self.nodes.len() {
+        for a in 0..self.plan.founders {
+            for b in a + 1..self.plan.founders {
                 self.after(MS, Event::Connect { a, b });
             }
         }
@@ -335,14 +388,11 @@ impl World {
                 }
                 let mut ended = false;
                 self.call(node, |life| {
+                    // Not ended: the disk is full.
                     ended = life.stepped.end_log();
-                    life.log_busy = false;
+                    life.log_busy = !ended;
                 });
-                if !ended && self.nodes[node].life.is_some() && self.nodes[node].lives == life {
-                    // The disk is full.
-                    if let Some(life) = &mut self.nodes[node].life {
-                        life.log_busy = true;
-                    }
+                if !ended && self.nodes[node].lives == life {
                     self.after(100 * MS, Event::LogDone { node, life });
                 }
             }
@@ -366,12 +416,9 @@ impl World {
                 let mut ended = true;
                 self.call(node, |life| {
                     ended = life.stepped.end_snapshot().unwrap_or(true);
-                    life.snapshot_busy = false;
+                    life.snapshot_busy = !ended;
                 });
                 if !ended && self.nodes[node].lives == life {
-                    if let Some(life) = &mut self.nodes[node].life {
-                        life.snapshot_busy = true;
-                    }
                     self.after(100 * MS, Event::SnapshotDone { node, life });
                 }
             }
@@ -390,6 +437,12 @@ impl World {
                     .cut_since_ns
                     .is_some_and(|since| self.now_ns >= since + self.plan.break_after_ns);
                 if waited && self.net.pair(a, b).connected {
+                    self.disconnect(a, b);
+                }
+            }
+            Event::Overflowed { a, b, epoch } => {
+                let pair = self.net.pair(a, b);
+                if pair.connected && pair.epoch == epoch {
                     self.disconnect(a, b);
                 }
             }
@@ -429,7 +482,8 @@ impl World {
     // ---- nodes ----
 
     pub(crate) fn start(&mut self, node: usize) {
-        if self.nodes[node].lost || self.nodes[node].life.is_some() {
+        let this = &self.nodes[node];
+        if this.lost || !this.joined || this.life.is_some() {
             return;
         }
         let group = self.seat(node);
@@ -451,6 +505,7 @@ impl World {
                 "a node restarted without a snapshot"
             });
         }
+        let must_refuse = self.must_refuse(node);
         let opened = {
             let this = &self.nodes[node];
             let plan = &self.plan;
@@ -459,13 +514,33 @@ impl World {
         self.nodes[node].lives += 1;
         self.nodes[node].paused_until_ns = 0;
         self.nodes[node].restarted_from_snapshot = snapshots > 0;
+        let (off, full) = {
+            let state = self.nodes[node].disk.state();
+            (state.off, state.full)
+        };
+        if off || (full && !matches!(opened, Ok(Ok(_)))) {
+            // Power went while it started, or there was no room for what it had to finish first.
+            drop(opened);
+            reach(if off {
+                "power went while a node started"
+            } else {
+                "a node could not start on a full disk"
+            });
+            self.nodes[node].disk.restart(off, &mut self.disks);
+            let life = self.nodes[node].lives;
+            self.after(200 * MS, Event::Restart { node, life });
+            return;
+        }
         match opened {
+            Ok(Ok(_)) if must_refuse => {
+                self.fail(format!("I17: node {node} starts with what is damaged"));
+            }
             Ok(Ok(life)) => {
                 self.nodes[node].life = Some(life);
                 self.say(|| format!("n{node} starts"));
                 self.settle(node);
                 for other in 0..count {
-                    if other != node {
+                    if other != node && self.nodes[other].joined {
                         if self.net.pair(node, other).connected {
                             self.disconnect(node, other);
                         }
@@ -481,8 +556,12 @@ impl World {
                 }
             }
             Ok(Err(error)) => {
-                if self.oracle.log_damaged(node) {
-                    reach("a damaged log kept a node from starting");
+                if must_refuse {
+                    reach(if self.may_stop(node) {
+                        "a damaged log kept a node from starting"
+                    } else {
+                        "a damaged snapshot kept a node from starting"
+                    });
                     self.nodes[node].lost = true;
                     self.say(|| format!("n{node} does not start: {error}"));
                 } else {
@@ -509,12 +588,34 @@ impl World {
                 view.connected[to] = self.net.pair(node, to).connected;
                 let queued = self.net.direction_mut(node, to).queued_bytes;
                 view.room_bytes[to] = self.plan.queue_max_bytes.saturating_sub(queued);
+                if self.phase == Phase::Safety
+                    && self.plan.faults.contains(&Fault::FullQueues)
+                    && self.network.per_mille(5)
+                {
+                    reach("a queue to a peer was said to be full");
+                    view.room_bytes[to] = 0;
+                }
             }
         }
         let result = guarded(|| what(&mut life));
         self.nodes[node].life = Some(life);
+        let sync_failed = self.nodes[node].disk.state().sync_failed;
         if let Err(what) = result {
-            self.fail(format!("node {node} stops itself: {what}"));
+            if !self.may_stop(node) {
+                self.fail(format!("node {node} stops itself: {what}"));
+                return;
+            }
+            reach(if sync_failed {
+                "a node stopped after a failed sync"
+            } else {
+                "a node stopped at damage that it read"
+            });
+            self.say(|| format!("n{node} stops itself: {what}"));
+            self.die(node, false);
+            return;
+        }
+        if sync_failed {
+            self.fail(format!("I2: node {node} goes on after a failed sync"));
             return;
         }
         if self.nodes[node].disk.state().off {
@@ -544,8 +645,11 @@ impl World {
         }
         for to in overflowed {
             reach("a queue to a peer was full");
-            if self.net.pair(node, to).connected {
-                self.disconnect(node, to);
+            let pair = self.net.pair(node, to);
+            if pair.connected {
+                let (a, b, epoch) = (node.min(to), node.max(to), pair.epoch);
+                let drained_ns = self.net.drained_ns(node, to).max(self.now_ns);
+                self.schedule(drained_ns + 1, 0, Event::Overflowed { a, b, epoch });
             }
         }
         let slow = self.nodes[node].slow;
@@ -822,6 +926,7 @@ impl World {
     /// Cuts one direction.
     pub(crate) fn cut(&mut self, from: usize, to: usize) {
         self.net.direction_mut(from, to).cuts += 1;
+        self.note_sides();
         let now = self.now_ns;
         self.net.pair_mut(from, to).cut_since_ns.get_or_insert(now);
         self.after(
@@ -836,6 +941,7 @@ impl World {
     pub(crate) fn mend(&mut self, from: usize, to: usize) {
         let direction = self.net.direction_mut(from, to);
         direction.cuts = direction.cuts.saturating_sub(1);
+        self.note_sides();
         if !self.net.flows(from, to) {
             return;
         }
