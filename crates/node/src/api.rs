@@ -80,6 +80,7 @@ pub struct Api {
     counts: metrics::Counts,
     certificates: OnceLock<Arc<Certificates>>,
     counted: status::Counted,
+    forming: receipts::Forming,
 }
 
 /// All paths of the table, behind the table.
@@ -197,6 +198,7 @@ impl Api {
             counts: metrics::Counts::default(),
             certificates: OnceLock::new(),
             counted: status::Counted::default(),
+            forming: receipts::Forming::default(),
             definition,
             node,
         }

@@ -9,6 +9,7 @@ use clearspan_ledger::entry::Command;
 use clearspan_ledger::{Bic, ParticipantId, Reply, ShardId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 
 use super::access::Caller;
 use super::extract::{Json, Query};
@@ -29,6 +30,18 @@ const ITEM_BYTES: usize = 1 << 10;
 const WAIT_MAX_MS: u64 = 60_000;
 /// How often a waiting request looks whether something came.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// How many answers are formed at once. Forming a number keeps the ledgers as they are for as long as it takes, so an entry
+/// waits for all numbers that are being formed: no more than there are cores to form them. Others wait their turn.
+#[derive(Debug)]
+pub(super) struct Forming(Semaphore);
+
+impl Default for Forming {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self(Semaphore::new(cores))
+    }
+}
 
 /// Which numbers.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -174,6 +187,9 @@ pub(super) async fn read(
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }
+    let Ok(_turn) = api.forming.0.acquire().await else {
+        return Err(Problem::internal("nothing is formed any more"));
+    };
     api.blocking(move |api| gather(api, bic, participant, home, &range))
         .await
         .map(Json)
