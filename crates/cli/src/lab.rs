@@ -11,10 +11,10 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use clearspan_lab::clock::{SECOND_NS, now_ns};
 use clearspan_lab::control::{self, Request};
-use clearspan_lab::failover::{self, FailoverOptions, Loss};
+use clearspan_lab::failover::{self, By, FailoverOptions, Loss};
 use clearspan_lab::lab::{LabOptions, LabReport, Launch, NodeState, Ways};
 use clearspan_lab::measure::{self, CHECKED_RTT_NS, Seen};
 use clearspan_lab::relay::Shape;
@@ -203,12 +203,14 @@ struct Down {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A lab of its own comes up, all nodes of the site are killed at once, and the time is taken until an urgent payment of a \
-participant of each shard is acknowledged that was sent after that. Then the site comes back, leads again, and is lost \
+A lab of its own comes up, all nodes of the site are killed at once, or cut off from the other sites in silence while \
+participants still reach them, and the time is taken until an urgent payment of a participant of each shard is \
+acknowledged that was sent after that. Then the site comes back, leads again, and is lost \
 again. Exit code 1 when a time is above 2 s within 100 km of fibre, or 5 s over regions.
 
 Example:
   clearspan lab failover --sites A:1,B:1,W:witness --km 70
+  clearspan lab failover --sites A:2,B:2,W:witness --km 70 --by cut
   clearspan lab failover --preset tokyo-seoul-singapore --repeats 5")]
 struct Failover {
     #[command(flatten)]
@@ -216,6 +218,9 @@ struct Failover {
     /// The site to lose; the first when not given
     #[arg(long)]
     site: Option<String>,
+    /// How it is lost: its processes are killed, or its lines to other sites drop everything without a word
+    #[arg(long, value_enum, default_value = "kill")]
+    by: Way,
     /// How often
     #[arg(long, default_value_t = 20)]
     repeats: usize,
@@ -226,6 +231,12 @@ struct Failover {
     /// How many shards
     #[arg(long, default_value_t = 4)]
     shards: u16,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Way {
+    Kill,
+    Cut,
 }
 
 #[derive(Debug, Args)]
@@ -401,6 +412,7 @@ impl Down {
 #[derive(Debug, serde::Serialize)]
 struct FailoverReport {
     site: String,
+    by: By,
     aim_ns: u64,
     within_aim: bool,
     losses: Vec<Loss>,
@@ -416,6 +428,10 @@ impl Failover {
             .any(|pair| pair.rtt_ns > failover::NEAR_RTT_MAX_NS);
         let options = FailoverOptions {
             site: self.site.or(first).unwrap_or_default(),
+            by: match self.by {
+                Way::Kill => By::Kill,
+                Way::Cut => By::Cut,
+            },
             repeats: self.repeats,
             pause: Duration::from_secs(self.pause_seconds),
             lab: LabOptions {
@@ -446,6 +462,7 @@ impl Failover {
         let within_aim = all.copied().max().unwrap_or(0) <= aim_ns;
         let report = FailoverReport {
             site: options.site,
+            by: options.by,
             aim_ns,
             within_aim,
             losses,
@@ -495,8 +512,12 @@ impl FailoverReport {
         let mut out = std::io::stdout().lock();
         writeln!(
             out,
-            "Site {} lost {} times, to the next acknowledged urgent payment of each shard:",
+            "Site {} {} {} times, to the next acknowledged urgent payment of each shard:",
             self.site,
+            match self.by {
+                By::Kill => "killed",
+                By::Cut => "cut off in silence",
+            },
             self.losses.len()
         )?;
         table.print(&mut out)?;

@@ -1,5 +1,6 @@
-//! How long participants wait when a site is lost: all its nodes are killed at once, again and again, and the time is taken
-//! until an urgent payment of a participant of each shard is acknowledged that was sent after the loss.
+//! How long participants wait when a site is lost: all its nodes are killed at once, or all its lines to the other sites go
+//! silent, again and again, and the time is taken until an urgent payment of a participant of each shard is acknowledged that
+//! was sent after the loss.
 //!
 //! Participants know all data nodes and start at one after another, so that half of them find the node gone that they ask
 //! first, as their own systems would.
@@ -32,6 +33,16 @@ const LIMIT: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(50);
 const BUSINESS_DATE: &str = "2026-11-30";
 
+/// How a site is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// Its processes end; the system breaks their connections.
+    Kill,
+    /// Its lines to the other sites drop everything without a word. Participants still reach its nodes.
+    Cut,
+}
+
 /// What is measured.
 #[derive(Clone, Debug)]
 pub struct FailoverOptions {
@@ -39,6 +50,8 @@ pub struct FailoverOptions {
     pub lab: LabOptions,
     /// The site that is lost.
     pub site: String,
+    /// How it is lost.
+    pub by: By,
     /// How often.
     pub repeats: usize,
     /// Between the site's return and its next loss.
@@ -50,7 +63,7 @@ pub struct FailoverOptions {
 pub struct Loss {
     /// By shard: whether the lost site led it.
     pub led_there: Vec<bool>,
-    /// By shard: from the kill to the acknowledgement of a payment that was sent after it, in nanoseconds.
+    /// By shard: from the loss to the acknowledgement of a payment that was sent after it, in nanoseconds.
     pub acknowledged_ns: Vec<u64>,
 }
 
@@ -114,8 +127,11 @@ pub fn measure(
             std::thread::sleep(options.pause);
         }
         cluster.wait_for_leaders(&lab)?;
-        show(&cluster.lose(&mut lab, &options.site, repeat)?);
-        lab.restart(&options.site)?;
+        show(&cluster.lose(&mut lab, options, repeat)?);
+        match options.by {
+            By::Kill => lab.restart(&options.site)?,
+            By::Cut => lab.heal_all()?,
+        }
         lab.wait_until_ready(LIMIT)?;
     }
     lab.stop()?;
@@ -218,7 +234,13 @@ impl Cluster {
             .collect())
     }
 
-    fn lose(&mut self, lab: &mut Lab, site: &str, repeat: usize) -> Result<Loss, FailoverError> {
+    fn lose(
+        &mut self,
+        lab: &mut Lab,
+        options: &FailoverOptions,
+        repeat: usize,
+    ) -> Result<Loss, FailoverError> {
+        let site = options.site.as_str();
         let leaders = self.leaders()?;
         let definition = lab.definition();
         let led_there = leaders
@@ -237,7 +259,10 @@ impl Cluster {
             payers.push(payer);
         }
         let start_ns = now_ns();
-        lab.kill(site)?;
+        match options.by {
+            By::Kill => lab.kill(site)?,
+            By::Cut => lab.isolate(site)?,
+        }
         let waiting: Vec<_> = payers
             .into_iter()
             .enumerate()
@@ -287,14 +312,7 @@ impl Payer {
     /// Sends an urgent payment until it is acknowledged.
     fn pay(&mut self, when: &str, repeat: usize, shard: usize) -> Result<(), FailoverError> {
         let id = format!("{when}{repeat}-{shard}");
-        let ask = Ask {
-            content_type: "application/xml",
-            ..Ask::post(
-                "/v1/messages",
-                urgent(&id, self.from, self.to),
-                Retry::Always,
-            )
-        };
+        let ask = Ask::message(urgent(&id, self.from, self.to).into());
         let answer: Value = self.client.json(&ask)?;
         match answer["status"].as_str() {
             Some("taken" | "repeat") => Ok(()),

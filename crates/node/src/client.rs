@@ -1,6 +1,7 @@
 //! Clients of the nodes' public interface. [`Client`] is for the command line and tests: it keeps one connection, and goes on
 //! to the next node when one does not answer. [`Session`] is one connection for who keeps many.
 
+mod race;
 mod session;
 
 use std::path::Path;
@@ -18,6 +19,8 @@ use tokio::time::timeout;
 use crate::cluster::pki::PkiError;
 pub use session::{Session, client_tls};
 
+/// A message of a few payments is answered within a second by any node that can.
+const HASTY_MAX_BYTES: usize = 64 << 10;
 /// Between two tries once all nodes were asked.
 const TRY_AGAIN: Duration = Duration::from_millis(200);
 
@@ -138,6 +141,9 @@ pub struct Ask<'a> {
     pub retry: Retry,
     /// Asks for an answer without documents (`Prefer: return=minimal`).
     pub minimal: bool,
+    /// Whether the answer is expected soon: when it does not come, another node is asked beside the first. Only for what
+    /// may be sent again always.
+    pub hasty: bool,
 }
 
 impl<'a> Ask<'a> {
@@ -152,6 +158,7 @@ impl<'a> Ask<'a> {
             body: Bytes::new(),
             retry: Retry::Always,
             minimal: false,
+            hasty: false,
         }
     }
 
@@ -167,6 +174,8 @@ impl<'a> Ask<'a> {
         };
         Self {
             content_type,
+            // A large one may well take as long as that.
+            hasty: body.len() <= HASTY_MAX_BYTES,
             ..Self::post("/v1/messages", body, Retry::Always)
         }
     }
@@ -182,6 +191,7 @@ impl<'a> Ask<'a> {
             body: body.into(),
             retry,
             minimal: false,
+            hasty: false,
         }
     }
 }
@@ -210,6 +220,41 @@ impl std::fmt::Debug for Client {
 struct Failed {
     why: String,
     sent: bool,
+}
+
+/// What came of one try, or of several beside each other.
+struct Tried {
+    result: Result<(Reply, Session), Failed>,
+    /// The node that it is the result of.
+    at: usize,
+    /// Another try was given up before its answer came.
+    abandoned: bool,
+}
+
+impl Tried {
+    /// Whether there is nothing more to ask for.
+    fn is_final(&self) -> bool {
+        let passing = [
+            StatusCode::SERVICE_UNAVAILABLE,
+            StatusCode::TOO_MANY_REQUESTS,
+        ];
+        matches!(&self.result, Ok((reply, _)) if !passing.contains(&reply.status))
+    }
+
+    /// Whether the request may have been done, though its answer does not say so.
+    fn is_unsure(&self) -> bool {
+        self.abandoned
+            || match &self.result {
+                Ok((reply, _)) => {
+                    let unsure = matches!(
+                        reply.code().as_str(),
+                        "UNKNOWN" | "STOPPING" | "BEHIND" | ""
+                    );
+                    reply.status == StatusCode::SERVICE_UNAVAILABLE && unsure
+                }
+                Err(failed) => failed.sent,
+            }
+    }
 }
 
 impl Client {
@@ -276,48 +321,55 @@ impl Client {
     )]
     pub fn send(&mut self, ask: &Ask<'_>) -> Result<Reply, ClientError> {
         let deadline = Instant::now() + self.patience;
-        let mut tries = 0;
+        // An act of an earlier try may have been done, whatever the last answer says.
+        let mut unsure = false;
+        let mut round = 0;
         loop {
-            let last = match self.once(ask) {
-                Ok(reply) if reply.status == StatusCode::SERVICE_UNAVAILABLE => {
-                    let unsure = matches!(
-                        reply.code().as_str(),
-                        "UNKNOWN" | "STOPPING" | "BEHIND" | ""
-                    );
-                    if (ask.retry == Retry::NothingDone && unsure) || Instant::now() >= deadline {
-                        return Ok(reply);
-                    }
-                    Ok(reply)
-                }
+            let left = deadline.saturating_duration_since(Instant::now());
+            let tried = self.round(ask, round, left);
+            round += 1;
+            if tried.is_final() {
+                return self.keep(tried);
+            }
+            unsure |= tried.is_unsure();
+            let is_over = Instant::now() >= deadline;
+            if is_over || (unsure && ask.retry == Retry::NothingDone) {
+                return honest(self.keep(tried), unsure && ask.method != Method::GET);
+            }
+            let wait = match &tried.result {
                 // Over its rate at this node, whoever asks waits for as long as it is told: another node's rate is not for
                 // that. Nothing was stored, so anything may be sent again.
-                Ok(reply) if reply.status == StatusCode::TOO_MANY_REQUESTS => {
+                Ok((reply, _)) if reply.status == StatusCode::TOO_MANY_REQUESTS => {
                     let wait = reply.retry_after.unwrap_or(TRY_AGAIN).max(TRY_AGAIN);
                     if Instant::now() + wait > deadline {
-                        return Ok(reply);
+                        return self.keep(tried);
                     }
-                    std::thread::sleep(wait);
-                    continue;
+                    let _ = self.keep(tried);
+                    wait
                 }
-                Ok(reply) => return Ok(reply),
-                Err(Failed { why, sent }) => {
-                    if ask.retry == Retry::NothingDone && sent {
-                        return Err(ClientError::Unreachable(format!(
-                            "{why}; whether it was done is not known"
-                        )));
+                _ => {
+                    self.at = (tried.at + 1) % self.nodes.len();
+                    let all_were_asked = ask.hasty || round % self.nodes.len() == 0;
+                    if all_were_asked {
+                        TRY_AGAIN
+                    } else {
+                        Duration::ZERO
                     }
-                    Err(ClientError::Unreachable(why))
                 }
             };
-            if Instant::now() >= deadline {
-                return last;
+            std::thread::sleep(wait);
+        }
+    }
+
+    /// Goes on with the connection that answered.
+    fn keep(&mut self, tried: Tried) -> Result<Reply, ClientError> {
+        self.at = tried.at;
+        match tried.result {
+            Ok((reply, session)) => {
+                self.connection = Some(session);
+                Ok(reply)
             }
-            self.connection = None;
-            self.at = (self.at + 1) % self.nodes.len();
-            tries += 1;
-            if tries % self.nodes.len() == 0 {
-                std::thread::sleep(TRY_AGAIN);
-            }
+            Err(failed) => Err(ClientError::Unreachable(failed.why)),
         }
     }
 
@@ -329,14 +381,49 @@ impl Client {
         self.send(ask)?.json()
     }
 
-    fn once(&mut self, ask: &Ask<'_>) -> Result<Reply, Failed> {
-        let node = self.nodes[self.at].clone();
-        let tls = self.tls.clone();
+    /// Asks a node or, for hasty requests, one after another until one answers.
+    fn round(&mut self, ask: &Ask<'_>, round: usize, left: Duration) -> Tried {
         let kept = self.connection.take();
-        let exchange = exchange(node, tls, kept, ask, self.limit);
-        let (reply, connection) = self.runtime.block_on(exchange)?;
-        self.connection = Some(connection);
+        let (nodes, tls, limit) = (&self.nodes, &self.tls, self.limit);
+        let one = |at: usize, kept: Option<Session>| {
+            let node = nodes.get(at).cloned().unwrap_or_default();
+            exchange(node, tls.clone(), kept, ask, limit)
+        };
+        let at = self.at;
+        if !ask.hasty || ask.retry != Retry::Always || nodes.len() == 1 {
+            let result = self.runtime.block_on(one(at, kept));
+            return Tried {
+                result,
+                at,
+                abandoned: false,
+            };
+        }
+        let order = race::order(at, nodes.len());
+        let mut kept = Some(kept);
+        let ask_one = |at: usize| one(at, kept.take().flatten());
+        self.runtime
+            .block_on(race::race(&order, ask_one, round, left))
+    }
+}
+
+/// What may be said when it is given up: that nothing was done only if that is certain of every try.
+fn honest(last: Result<Reply, ClientError>, unsure: bool) -> Result<Reply, ClientError> {
+    match last {
         Ok(reply)
+            if unsure && !matches!(reply.code().as_str(), "UNKNOWN" | "STOPPING" | "BEHIND") =>
+        {
+            let why = match reply.refusal() {
+                ClientError::Refused { node, detail, .. } => format!("{node}: {detail}"),
+                other => other.to_string(),
+            };
+            Err(ClientError::Unreachable(format!(
+                "{why}; whether an earlier try was done is not known"
+            )))
+        }
+        Err(ClientError::Unreachable(why)) if unsure => Err(ClientError::Unreachable(format!(
+            "{why}; whether it was done is not known"
+        ))),
+        other => other,
     }
 }
 

@@ -235,15 +235,13 @@ pub enum ProposeError {
 pub enum ReadError {
     /// No leader confirmed in time that it still leads.
     #[error(
-        "no quorum: no leader of the shard has confirmed in {} s how far a read must have come; ask again, or another node",
-        READ_WAIT.as_secs()
+        "no quorum: no leader of the shard confirms to this node how far a read must have come; ask another node, or again"
     )]
     NoQuorum,
     /// This node is too far behind.
     #[error(
-        "this node has applied shard {shard} up to entry {applied}, the read needs {needed}, and {} s were not enough: it \
-         is catching up; ask another node, or again later",
-        APPLIED_WAIT.as_secs()
+        "this node has applied shard {shard} up to entry {applied}, the read needs {needed}: it is catching up, or cut off; \
+         ask another node, or again later"
     )]
     Behind {
         /// The shard.
@@ -509,7 +507,9 @@ impl Engine {
                     return Err(ReadError::Stopped);
                 }
                 // A leader is being elected, or has not yet settled.
-                Ok(Err(_)) if left > READ_AGAIN => std::thread::sleep(READ_AGAIN),
+                Ok(Err(_)) if left > READ_AGAIN && !self.shared.is_leaderless(shard) => {
+                    std::thread::sleep(READ_AGAIN);
+                }
                 Ok(Err(_)) | Err(crossbeam_channel::RecvTimeoutError::Timeout) => {
                     return Err(ReadError::NoQuorum);
                 }
@@ -522,7 +522,8 @@ impl Engine {
             if applied >= needed {
                 break;
             }
-            if std::time::Instant::now() >= deadline {
+            // Without a leader nothing comes that could be applied.
+            if std::time::Instant::now() >= deadline || self.shared.is_leaderless(shard) {
                 return Err(ReadError::Behind {
                     shard,
                     applied,

@@ -1,6 +1,7 @@
 //! The full record of a run: every message with its hash, every request with its times and its node, every answer or the
 //! lack of one, and when which nodes were without a quorum. Checks look at nothing else.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
@@ -181,6 +182,23 @@ impl Record {
             let ops = history.ops.iter();
             ops.filter(|op| matches!(op.told, Told::Taken(_)) && op.client == client)
                 .count()
+        })
+    }
+
+    /// The nodes through which messages of a shard's banks were acknowledged that were sent after this time.
+    pub(crate) fn served_by(&self, home: u16, from_ns: u64) -> BTreeSet<String> {
+        self.with(|history| {
+            let ops = history.ops.iter().filter(|op| op.from_ns >= from_ns);
+            ops.filter(|op| matches!(op.told, Told::Taken(_)))
+                .filter(|op| {
+                    let Asked::Submit(message) = op.asked else {
+                        return false;
+                    };
+                    let message = history.messages.get(message);
+                    message.is_some_and(|message| message.sender.home == home)
+                })
+                .map(|op| op.node.clone())
+                .collect()
         })
     }
 

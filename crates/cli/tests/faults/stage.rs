@@ -384,6 +384,22 @@ impl Stage {
         found.unwrap_or_default()
     }
 
+    /// Who leads each shard in which term, when exactly one data node does of each.
+    pub(crate) fn leaders(&mut self) -> Option<Vec<(String, u64)>> {
+        let all: Vec<NodeStatus> = (0..self.operator.node_count())
+            .filter_map(|node| self.status(node))
+            .collect();
+        (0..SHARDS)
+            .map(|shard| {
+                let mut leading = all.iter().filter_map(|status| {
+                    let state = status.shards.iter().find(|state| state.shard == shard)?;
+                    (state.role == "leader").then(|| (status.node.clone(), state.term))
+                });
+                leading.next().filter(|_| leading.next().is_none())
+            })
+            .collect()
+    }
+
     /// Waits until every node is ready.
     pub(crate) fn await_ready(&mut self) {
         self.until("all nodes are ready", |stage| {

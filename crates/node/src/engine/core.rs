@@ -29,7 +29,7 @@ use super::{
 };
 use members::{Following, Known};
 use pump::Link;
-use route::{Origin, Pending, Reader};
+use route::{ForwardedRead, Origin, Pending, Reader};
 
 mod catch_up;
 mod compare;
@@ -348,6 +348,8 @@ struct Shard {
     hand_over_after: Timestamp,
     /// No leader is given up on the connection's word before this time.
     give_up_after: Timestamp,
+    /// Since when this node hears no leader.
+    leaderless_since: Option<Timestamp>,
 }
 
 impl Shard {
@@ -379,6 +381,7 @@ impl Shard {
             following: Following::default(),
             hand_over_after: Timestamp::ZERO,
             give_up_after: Timestamp::ZERO,
+            leaderless_since: None,
         }
     }
 
@@ -402,7 +405,7 @@ pub(crate) struct Core {
     forwarded: BTreeMap<u64, (MemberId, Pending)>,
     reads: BTreeMap<Correlation, Reader>,
     /// Reads that a leader on another node was asked about, until when.
-    forwarded_reads: BTreeMap<u64, (MemberId, Reader, Timestamp)>,
+    forwarded_reads: BTreeMap<u64, ForwardedRead>,
     /// Members that could be reached and cannot be any more, since when.
     gone: BTreeMap<MemberId, Timestamp>,
     /// A beat of the replicas' clock.
@@ -600,6 +603,7 @@ impl Core {
             self.reconcile(at, now);
             self.tell_witnesses(at);
             self.compare(at, now);
+            self.note_leader(at, now);
         }
         self.sweep(now);
         // Confirmations and messages that found no leader are tried again.

@@ -1,7 +1,7 @@
 //! What the core shares with readers: states, packages, and what the disk said.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use bytes::Bytes;
@@ -75,6 +75,8 @@ pub(crate) struct Shared {
     pending: Mutex<BTreeMap<(ShardId, MessageNo), Bytes>>,
     /// Shards whose replicas differ without a majority, and how.
     disputed: Mutex<BTreeMap<ShardId, String>>,
+    /// By shard: nobody has led it, as far as this node hears, for longer than an election takes.
+    leaderless: Vec<AtomicBool>,
     nodes: RwLock<std::sync::Arc<NodeDirectory>>,
     log_volume: VolumeFull,
     package_volume: VolumeFull,
@@ -93,6 +95,7 @@ impl Shared {
         Self {
             cluster,
             clock,
+            leaderless: shards.iter().map(|_| AtomicBool::new(false)).collect(),
             shards: shards.into_iter().map(RwLock::new).collect(),
             packages,
             pending: Mutex::default(),
@@ -117,6 +120,18 @@ impl Shared {
         self.shards[shard.index()]
             .write()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether nobody has led a shard, as far as this node hears, for longer than an election takes.
+    pub(crate) fn is_leaderless(&self, shard: ShardId) -> bool {
+        let leaderless = self.leaderless.get(shard.index());
+        leaderless.is_some_and(|is| is.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_leaderless(&self, shard: ShardId, is: bool) {
+        if let Some(leaderless) = self.leaderless.get(shard.index()) {
+            leaderless.store(is, Ordering::Relaxed);
+        }
     }
 
     /// The cluster's nodes, as far as this one knows.

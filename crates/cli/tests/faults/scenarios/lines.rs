@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clearspan_lab::clock::now_ns;
 use clearspan_lab::lab::Ways;
 
 use super::Form;
@@ -10,11 +11,39 @@ use crate::stage::Stage;
 /// Refusals that show that a side without a quorum says so.
 const REFUSALS: usize = 3;
 
-/// Both data sites see the witness and not each other: every shard is served, by the side that its leader is on.
+/// Both data sites see the witness and not each other: every shard is served, by the side that its leader is on and by no
+/// other, as long as that leads.
 pub(super) fn cut_seen_by_the_witness(stage: &mut Stage, _: Form) {
     stage.cut("A", "B", Ways::Both);
     let ms = stage.await_service(3);
     stage.figure("sites cut off from each other to every shard served", ms);
+    stage.until("every shard has one leader while it serves", |stage| {
+        let Some(leaders) = stage.leaders() else {
+            return false;
+        };
+        let from_ns = now_ns();
+        stage.await_service(3);
+        if stage.leaders().as_ref() != Some(&leaders) {
+            // A lead that changed hands served by both sides, one after the other.
+            return false;
+        }
+        for ((leader, _), home) in leaders.iter().zip(0..) {
+            let served = stage.record.served_by(home, from_ns);
+            let side = &leader[..1];
+            let mut faults: Vec<String> = served
+                .iter()
+                .filter(|node| !node.starts_with(side))
+                .map(|node| format!("shard {home}: {leader} leads, {node} serves"))
+                .collect();
+            if served.is_empty() {
+                faults.push(format!("shard {home}: {leader} leads, nobody serves"));
+            }
+            if !faults.is_empty() {
+                stage.fail(&faults);
+            }
+        }
+        true
+    });
 }
 
 pub(super) fn one_way_there(stage: &mut Stage, _: Form) {

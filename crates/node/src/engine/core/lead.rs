@@ -55,6 +55,8 @@ impl Core {
                 }
             }
         }
+        // Readers ask again, whoever it is now.
+        self.end_reads(|read| read.shard == id && Some(read.to) != leader);
         self.unpark(at);
     }
 

@@ -38,6 +38,16 @@ pub(crate) enum Reader {
     Peer { member: MemberId, number: u64 },
 }
 
+/// A read that waits for a leader on another node.
+pub(super) struct ForwardedRead {
+    pub(super) shard: ShardId,
+    pub(super) to: MemberId,
+    reader: Reader,
+    deadline: Timestamp,
+}
+
+/// After so many beats without a leader it is not awaited any more: an election takes fewer.
+const ELECTION_BEATS: u64 = ELECTION_TICKS as u64;
 /// How long a command looks for a leader before its sender is told that there is none.
 const PARK_NS: u64 = 3_000_000_000;
 /// How long a command may be without an outcome before its sender is told that it is unknown.
@@ -76,6 +86,24 @@ impl Core {
             origin,
             deadline,
         });
+    }
+
+    /// Notes how long a shard has been without a leader that this node hears. An election takes what the silence took, at
+    /// most, as a rule; who has heard nothing for longer is on the wrong side of a cut, and another node may know more.
+    pub(super) fn note_leader(&mut self, at: usize, now: Timestamp) {
+        let shard = &mut self.shards[at];
+        let status = shard.replica.status();
+        let is_led = matches!(status.role, Role::Leader) || status.leader.is_some();
+        if is_led {
+            shard.leaderless_since = None;
+        } else {
+            shard.leaderless_since.get_or_insert(now);
+        }
+        let patience_ns = ELECTION_BEATS * self.tick_ns;
+        let given_up = shard
+            .leaderless_since
+            .is_some_and(|since| since.plus_ns(patience_ns) <= now);
+        self.shared.set_leaderless(shard.id, given_up);
     }
 
     /// To the leader, wherever it is.
@@ -132,7 +160,9 @@ impl Core {
 
     fn park(&mut self, pending: Pending) {
         match pending.origin {
-            Origin::Here(_) => self.shards[pending.shard.index()].parked.push_back(pending),
+            Origin::Here(_) if !self.shared.is_leaderless(pending.shard) => {
+                self.shards[pending.shard.index()].parked.push_back(pending);
+            }
             // The core makes these anew once it can.
             _ => self.finish(pending, Err(ProposeError::NoLeader)),
         }
@@ -211,17 +241,20 @@ impl Core {
     pub(super) fn sweep(&mut self, now: Timestamp) {
         for at in 0..self.shards.len() {
             for pending in std::mem::take(&mut self.shards[at].parked) {
-                if pending.deadline <= now {
+                if pending.deadline <= now || self.shared.is_leaderless(pending.shard) {
                     self.finish(pending, Err(ProposeError::NoLeader));
                 } else {
                     self.route(pending);
                 }
             }
+            // This node led, and nobody does now: what it proposed may be taken up by the next leader or not.
+            let leaderless = self.shared.is_leaderless(self.shards[at].id);
             let late: Vec<Correlation> = self.shards[at]
                 .waiting
                 .iter()
                 .filter(|(_, pending)| {
-                    pending.deadline <= now && !matches!(pending.origin, Origin::Nobody)
+                    let is_late = pending.deadline <= now || leaderless;
+                    is_late && !matches!(pending.origin, Origin::Nobody)
                 })
                 .map(|(&correlation, _)| correlation)
                 .collect();
@@ -246,7 +279,9 @@ impl Core {
         let late: Vec<u64> = self
             .forwarded
             .iter()
-            .filter(|(_, (_, pending))| pending.deadline <= now)
+            .filter(|(_, (_, pending))| {
+                pending.deadline <= now || self.shared.is_leaderless(pending.shard)
+            })
             .map(|(&number, _)| number)
             .collect();
         for number in late {
@@ -254,20 +289,20 @@ impl Core {
                 self.finish(pending, Err(ProposeError::Unknown));
             }
         }
-        self.end_reads(|_, deadline| deadline <= now);
+        self.end_reads(|read| read.deadline <= now);
     }
 
     /// Tells readers whose leader does not answer that there is none.
-    fn end_reads(&mut self, ended: impl Fn(MemberId, Timestamp) -> bool) {
+    pub(super) fn end_reads(&mut self, ended: impl Fn(&ForwardedRead) -> bool) {
         let late: Vec<u64> = self
             .forwarded_reads
             .iter()
-            .filter(|(_, (member, _, deadline))| ended(*member, *deadline))
+            .filter(|(_, read)| ended(read))
             .map(|(&number, _)| number)
             .collect();
         for number in late {
-            if let Some((_, reader, _)) = self.forwarded_reads.remove(&number) {
-                self.answer_read(reader, Err(ProposeError::NoLeader));
+            if let Some(read) = self.forwarded_reads.remove(&number) {
+                self.answer_read(read.reader, Err(ProposeError::NoLeader));
             }
         }
     }
@@ -320,10 +355,10 @@ impl Core {
                 if self
                     .forwarded_reads
                     .get(&number)
-                    .is_some_and(|(member, ..)| *member == from)
-                    && let Some((_, reader, _)) = self.forwarded_reads.remove(&number)
+                    .is_some_and(|read| read.to == from)
+                    && let Some(read) = self.forwarded_reads.remove(&number)
                 {
-                    self.answer_read(reader, result);
+                    self.answer_read(read.reader, result);
                 }
             }
             PeerFrame::WantSnapshot {
@@ -421,7 +456,7 @@ impl Core {
                 self.settle(pending, Err(ProposeError::Unknown));
             }
         }
-        self.end_reads(|to, _| to == member);
+        self.end_reads(|read| read.to == member);
     }
 
     /// Asks a shard's leader, here or on another node, how far a read must have applied.
@@ -446,9 +481,13 @@ impl Core {
                     .peers
                     .send(leader, PeerFrame::ReadIndex { number, shard })
                 {
-                    let deadline = self.shared.clock.steady().plus_ns(PARK_NS);
-                    self.forwarded_reads
-                        .insert(number, (leader, reader, deadline));
+                    let read = ForwardedRead {
+                        shard,
+                        to: leader,
+                        reader,
+                        deadline: self.shared.clock.steady().plus_ns(PARK_NS),
+                    };
+                    self.forwarded_reads.insert(number, read);
                 } else {
                     self.answer_read(reader, Err(ProposeError::NoLeader));
                 }
