@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use clearspan_node::client::{Ask, Client, Retry};
 use serde_json::{Value, json};
 
+use crate::approvals::{self, ApprovalsAct};
 use crate::nodes::{LeadersAct, NodeAct, run_leaders, run_node};
 use crate::output;
 use crate::remote::Remote;
@@ -56,6 +57,9 @@ enum Act {
     /// Add, replace, drain and remove nodes
     #[command(subcommand)]
     Node(NodeAct),
+    /// Approve what another operator asked for, where dangerous acts take two
+    #[command(subcommand)]
+    Approvals(ApprovalsAct),
     /// Choose who leads shards
     #[command(subcommand)]
     Leaders(LeadersAct),
@@ -80,6 +84,7 @@ impl Admin {
             Act::OpenDay { date } => act(&mut client, "day/open", &json!({ "date": date }))?,
             Act::CutOff { kind } => act(&mut client, "day/cut-off", &json!({ "kind": kind }))?,
             Act::Node(act) => return run_node(act, &mut client, json),
+            Act::Approvals(act) => return approvals::run(act, &mut client, json),
             Act::Leaders(act) => return run_leaders(act, &mut client, json),
             Act::CloseDay => act(&mut client, "day/close", &json!({}))?,
             Act::AbandonCycle => act(&mut client, "cycle/abandon", &json!({}))?,

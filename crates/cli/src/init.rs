@@ -37,6 +37,9 @@ pub(crate) struct Init {
     /// How many shards; fixed for good
     #[arg(long, default_value_t = 4)]
     shards: u16,
+    /// Have dangerous acts take two operators; a request waits so many minutes for the second
+    #[arg(long, value_name = "MINUTES", num_args = 0..=1, require_equals = true, default_missing_value = "60", value_parser = clap::value_parser!(u64).range(1..=10_080))]
+    four_eyes: Option<u64>,
     /// The host under which all nodes are reached
     #[arg(long, default_value = "127.0.0.1")]
     host: String,
@@ -64,6 +67,7 @@ impl Init {
                 .context("the ports go beyond 65535")
         };
         options.rtt_ns = topology::ms(&self.rtt_ms).context("--rtt-ms")?;
+        options.four_eyes_minutes = self.four_eyes;
         options.host = self.host;
         options.peer_port = self.base_port;
         options.client_port = port(CLIENT_PORTS)?;
@@ -99,6 +103,12 @@ impl Init {
             cert.display(),
             key.display()
         );
+        if self.four_eyes.is_some() {
+            println!(
+                "dangerous acts take two operators; issue the second: clearspan issue {} operator NAME",
+                self.dir.display()
+            );
+        }
         let ca = AuthorityKind::Nodes.certificate_path(&self.dir.join(PKI_DIR));
         println!("nodes: --ca {}", ca.display());
         Ok(ExitCode::SUCCESS)

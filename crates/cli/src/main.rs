@@ -1,11 +1,12 @@
 //! `clearspan`: node, operator's tool and test bench in one binary.
 //!
 //! Data goes to stdout, talk to stderr; every answer has `--json`. Exit codes: 0 done, 1 a failed verdict or step, 2 usage,
-//! 3 no node reached, 5 refused by a rule.
+//! 3 no node reached, 4 waits for a second operator, 5 refused by a rule.
 
 #![forbid(unsafe_code)]
 
 mod admin;
+mod approvals;
 mod bench;
 mod day;
 mod generate;
@@ -115,6 +116,18 @@ fn main() -> ExitCode {
                 .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe);
             if gone {
                 return ExitCode::SUCCESS;
+            }
+            if let Some(request) = remote::waits_for(&error) {
+                // It is noted, which is what can be done: the number is the answer.
+                let shown = if cli.json {
+                    output::json(&serde_json::json!({ "request": request }))
+                } else {
+                    output::line(&format!("request: {request}"))
+                };
+                if shown.is_ok() {
+                    eprintln!("{error:#}");
+                    return remote::exit_code(&error);
+                }
             }
             eprintln!("error: {error:#}");
             remote::exit_code(&error)

@@ -172,8 +172,13 @@ pub(crate) fn run_node(act: NodeAct, client: &mut Client, json: bool) -> anyhow:
             prepare,
         } => {
             let nodes = look(client)?;
-            let found = find(&nodes, &old)?;
             let name = new.unwrap_or_else(|| old.clone());
+            // Begun before: by now it may be out, and the new one in its place.
+            let gone = |node: &&NodeEntry| node.node == old && node.state == "removed";
+            let found = match find(&nodes, &old) {
+                Err(_) if nodes.nodes.iter().any(|node| gone(&node)) => find(&nodes, &name)?,
+                found => found?,
+            };
             let settings = match read_settings(prepare.settings.as_ref())? {
                 Some(settings) => settings,
                 None if name == old => {

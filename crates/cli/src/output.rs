@@ -12,6 +12,12 @@ pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Prints one line.
+pub(crate) fn line(text: &str) -> anyhow::Result<()> {
+    writeln!(std::io::stdout().lock(), "{text}")?;
+    Ok(())
+}
+
 /// A table whose columns are as wide as they need to be; `<` or `>` per column says where its cells go.
 pub(crate) struct Table {
     alignment: String,

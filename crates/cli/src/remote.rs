@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use clearspan_node::client::{Client, ClientError};
+use clearspan_node::cluster::join::JoinError;
 
 /// A cluster and who asks.
 #[derive(Clone, Debug, Args)]
@@ -100,13 +101,36 @@ impl Remote {
 }
 
 const UNREACHABLE: u8 = 3;
+/// The act waits for a second operator.
+const WAITS: u8 = 4;
 const REFUSED: u8 = 5;
+
+/// The request that was noted instead of an act that takes two operators.
+pub(crate) fn waits_for(error: &anyhow::Error) -> Option<&str> {
+    match client_error(error) {
+        Some(ClientError::Refused { request, .. }) => request.as_deref(),
+        _ => None,
+    }
+}
+
+/// What the cluster said, also to a step of several.
+fn client_error(error: &anyhow::Error) -> Option<&ClientError> {
+    error
+        .downcast_ref::<ClientError>()
+        .or_else(|| match error.downcast_ref::<JoinError>() {
+            Some(JoinError::Cluster(error)) => Some(error),
+            _ => None,
+        })
+}
 
 /// What a failed command ends with.
 pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {
-    match error.downcast_ref::<ClientError>() {
+    match client_error(error) {
         Some(ClientError::Unreachable(_)) => ExitCode::from(UNREACHABLE),
         Some(ClientError::Refused { status: 503, .. }) => ExitCode::from(UNREACHABLE),
+        Some(ClientError::Refused {
+            request: Some(_), ..
+        }) => ExitCode::from(WAITS),
         Some(ClientError::Refused { .. }) => ExitCode::from(REFUSED),
         _ => ExitCode::FAILURE,
     }

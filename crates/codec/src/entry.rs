@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use clearspan_ledger::Timestamp;
+use clearspan_ledger::approvals::Act;
 use clearspan_ledger::entry::Command;
 use clearspan_ledger::layout::Layout;
 
@@ -29,6 +30,14 @@ fn capacity_of(command: &Command) -> usize {
         }
         _ => 256,
     }
+}
+
+/// An act as it stands in the entry that asks for it: what its digest is made from.
+#[must_use]
+pub fn act(act: &Act) -> Vec<u8> {
+    let mut writer = Writer(Vec::with_capacity(256));
+    act.put(&mut writer);
+    writer.0
 }
 
 /// Reads the log time alone.

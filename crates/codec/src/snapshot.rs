@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use clearspan_ledger::Ledger;
+use clearspan_ledger::approvals::Approvals;
 use clearspan_ledger::layout::{Layout, Sink};
 use clearspan_ledger::nodes::NodeDirectory;
 use xxhash_rust::xxh3::Xxh3;
@@ -10,8 +11,8 @@ use crate::DecodeError;
 use crate::bytes_io::{Reader, Writer};
 
 const KIND: u8 = b'S';
-/// Version 1 had no nodes.
-const VERSION: u8 = 2;
+/// Version 1 had no nodes, version 2 no approvals.
+const VERSION: u8 = 3;
 
 /// Writes a shard's state.
 #[must_use]
@@ -20,6 +21,7 @@ pub fn encode(ledger: &Ledger) -> Vec<u8> {
     writer.0.extend([KIND, VERSION]);
     ledger.put(&mut writer);
     ledger.nodes().put(&mut writer);
+    ledger.approvals().put(&mut writer);
     writer.0
 }
 
@@ -33,6 +35,9 @@ pub fn decode(bytes: Bytes) -> Result<Ledger, DecodeError> {
     let mut ledger = Ledger::take(&mut reader)?;
     if version > 1 {
         ledger.set_nodes(NodeDirectory::take(&mut reader)?);
+    }
+    if version > 2 {
+        ledger.set_approvals(Approvals::take(&mut reader)?);
     }
     reader.end()?;
     Ok(ledger)
@@ -53,5 +58,6 @@ pub fn state_digest(ledger: &Ledger) -> u128 {
     let mut hash = Hash(Xxh3::new());
     ledger.put(&mut hash);
     ledger.nodes().put(&mut hash);
+    ledger.approvals().put(&mut hash);
     hash.0.digest128()
 }

@@ -68,6 +68,11 @@ pub enum Reply {
     },
     /// An operator's act was refused.
     Refused(AdminRefusal),
+    /// An act that takes two persons waits for the second.
+    Asked {
+        /// The request's number.
+        request: u64,
+    },
 }
 
 // What the entry released is for the node that applied it, not for who asked.
@@ -75,7 +80,7 @@ layout!(struct Outcome { index, reply; released });
 layout!(enum Reply {
     0 => Done, 1 => Taken { message, answer, accepted, refused }, 2 => Repeat { message, answer },
     3 => Held { answer, missing_from, missing_through }, 4 => NotTaken { reason }, 5 => HeldFull { missing_from },
-    6 => NotHome { home }, 7 => Refused(refusal)
+    6 => NotHome { home }, 7 => Refused(refusal), 8 => Asked { request }
 });
 
 /// Why an operator's act was refused.
@@ -125,13 +130,33 @@ pub enum AdminRefusal {
     NodeInvalid,
     /// Nobody would be left to lead.
     LastNode,
+    /// The act takes two persons: it is to be asked for and approved by another.
+    NeedsApproval,
+    /// One person is enough in this cluster.
+    ApprovalNotNeeded,
+    /// The request names nobody, nothing, too much, or what one person may do.
+    RequestInvalid,
+    /// No request has this number, or it was decided long ago.
+    RequestUnknown,
+    /// The request was approved or withdrawn before.
+    RequestDecided,
+    /// Nobody approved the request in time.
+    RequestStale,
+    /// Who asked cannot approve: it is the same name or the same key.
+    SamePerson,
+    /// The request's act is another than the one that was looked at.
+    RequestOther,
+    /// As many requests wait as may.
+    RequestsFull,
 }
 
 layout!(enum AdminRefusal {
     0 => NotCoordinator, 1 => GenesisTwice, 2 => GenesisInvalid, 3 => NoGenesis, 4 => ParticipantExists,
     5 => ParticipantUnknown, 6 => ShardUnknown, 7 => AccountExists, 8 => AccountMissing, 9 => CurrencyUnknown,
     10 => TooMany, 11 => ReferenceUsed, 12 => DayOpen, 13 => DayNotOpen, 14 => DateNotLater, 15 => CycleRunning,
-    16 => NoCycle, 17 => SequenceNotAhead, 18 => NodeUnknown, 19 => NodeExists, 20 => NodeInvalid, 21 => LastNode
+    16 => NoCycle, 17 => SequenceNotAhead, 18 => NodeUnknown, 19 => NodeExists, 20 => NodeInvalid, 21 => LastNode,
+    22 => NeedsApproval, 23 => ApprovalNotNeeded, 24 => RequestInvalid, 25 => RequestUnknown, 26 => RequestDecided,
+    27 => RequestStale, 28 => SamePerson, 29 => RequestOther, 30 => RequestsFull
 });
 
 /// The full sums are compared with the running ones this often, in entries.
@@ -185,11 +210,15 @@ impl Ledger {
     }
 
     fn dispatch(&mut self, command: &Command) -> Reply {
+        if self.lacks_approval(command) {
+            return Reply::Refused(AdminRefusal::NeedsApproval);
+        }
         match command {
             Command::Genesis(_) | Command::Tick => Reply::Done,
             Command::Admin(command) => self.admin(command),
             Command::Cycle(command) => self.cycle_command(*command),
             Command::Nodes(command) => self.change_nodes(command),
+            Command::Approvals(command) => self.approval_command(command),
             Command::Submit(submission) => self.submit(submission),
             Command::SkipSequence { bic, next } => self.skip_sequence(*bic, *next),
             Command::AcknowledgeReceipts { bic, through } => self.acknowledge(*bic, *through),

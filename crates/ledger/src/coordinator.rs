@@ -166,7 +166,7 @@ impl Ledger {
         Reply::Done
     }
 
-    fn admit(&self, command: &AdminCommand) -> Result<(), AdminRefusal> {
+    pub(crate) fn admit(&self, command: &AdminCommand) -> Result<(), AdminRefusal> {
         let day_open = self
             .coordinator
             .day

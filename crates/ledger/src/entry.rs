@@ -1,5 +1,6 @@
 //! What a journal holds: commands with their position and time, and the messages between shards.
 
+use crate::approvals::ApprovalCommand;
 use crate::directory::{AccountTerms, ParticipantTerms};
 use crate::layout::layout;
 use crate::message::{MessageKind, Submission};
@@ -65,6 +66,8 @@ pub enum Command {
     Tick,
     /// A change of the cluster's nodes; shard 0 takes it.
     Nodes(NodeCommand),
+    /// A step towards an act that takes two persons; shard 0 takes it.
+    Approvals(ApprovalCommand),
 }
 
 layout!(struct Entry { index, time, command });
@@ -79,6 +82,7 @@ layout!(enum Command {
     7 => Delivered { to, through },
     8 => Tick,
     9 => Nodes(command),
+    10 => Approvals(command),
 });
 
 /// What the cluster agreed on for good; equal in all shards but for `shard`.

@@ -10,6 +10,7 @@
 
 pub mod account;
 mod apply;
+pub mod approvals;
 mod basics;
 pub mod bic;
 mod business_day;

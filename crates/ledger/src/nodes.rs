@@ -350,6 +350,11 @@ impl Ledger {
         self.nodes = nodes;
     }
 
+    /// Whether a change would be taken now.
+    pub(crate) fn nodes_admit(&self, command: &NodeCommand) -> Result<(), AdminRefusal> {
+        self.nodes.clone().change(command, self.shards())
+    }
+
     pub(crate) fn change_nodes(&mut self, command: &NodeCommand) -> Reply {
         if self.shard().get() != 0 {
             return Reply::Refused(AdminRefusal::NotCoordinator);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::account::Account;
+use crate::approvals::Approvals;
 use crate::coordinator::Coordinator;
 use crate::day::{DayBook, MessageRecord, PaymentStatus, Slot};
 use crate::digest::Digest;
@@ -57,11 +58,13 @@ pub struct Ledger {
     pub(crate) released: Vec<(MessageNo, Submission)>,
     /// The cluster's nodes; a snapshot holds it beside this layout, which is that of snapshots without it.
     pub(crate) nodes: NodeDirectory,
+    /// Acts that take two persons; beside this layout as well.
+    pub(crate) approvals: Approvals,
 }
 
 layout!(struct Ledger {
     genesis, index, now, digest, directory, accounts, members, days, day, early_ends, next_payment, next_message, waiting, timers,
-    gap_timers, claims, returned, cancellations, inbound, outbound, totals, last_cut, running, cycles, coordinator; released, nodes
+    gap_timers, claims, returned, cancellations, inbound, outbound, totals, last_cut, running, cycles, coordinator; released, nodes, approvals
 });
 
 /// What the home shard keeps of a participant besides accounts.

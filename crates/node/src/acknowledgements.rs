@@ -99,7 +99,8 @@ impl Acknowledgements {
             | Reply::HeldFull { .. }
             | Reply::NotHome { .. }
             | Reply::Done
-            | Reply::Refused(_) => return Ok(()),
+            | Reply::Refused(_)
+            | Reply::Asked { .. } => return Ok(()),
         };
         crash_point("before-acknowledgement");
         let mut line = serde_json::to_vec(&Acknowledgement {

@@ -6,6 +6,7 @@
 
 pub mod access;
 mod admin;
+mod approvals;
 mod bounds;
 mod door;
 mod extract;
@@ -36,7 +37,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::cluster::definition::{Definition, Node, NodeKind};
-use crate::cluster::pki::ClientName;
+use crate::cluster::pki::Shown;
 use crate::cluster::renewal::Certificates;
 use crate::documents::{self, Cache, Documents};
 use crate::engine::{Engine, ReadError, Reading};
@@ -44,6 +45,7 @@ use crate::links::Links;
 use crate::rate::{RateLimits, Rates};
 use access::{Access, Caller};
 
+pub use approvals::{ApprovalRequest, Approvals, WhichRequest};
 pub use door::{Door, plain, tls};
 pub use items::ItemState;
 pub use limits::HttpLimits;
@@ -112,7 +114,7 @@ pub fn plain_router(api: &Arc<Api>) -> Router {
 /// Denies what the table does not allow, and says to the handlers who asks.
 async fn guard(
     State(api): State<Arc<Api>>,
-    Extension(name): Extension<ClientName>,
+    Extension(Shown { name, key }): Extension<Shown>,
     path: MatchedPath,
     mut request: Request,
     next: Next,
@@ -128,6 +130,7 @@ async fn guard(
     } else {
         request.extensions_mut().insert(Caller {
             name,
+            key,
             access: allowed,
         });
         next.run(request).await

@@ -50,6 +50,8 @@ pub enum ClientError {
         code: String,
         /// For people.
         detail: String,
+        /// The request that waits for a second operator, where the act takes two.
+        request: Option<String>,
     },
     /// An answer of another shape.
     #[error("{node}: an answer that cannot be read")]
@@ -113,6 +115,7 @@ impl Reply {
             code: text("code").unwrap_or_default(),
             detail: text("detail")
                 .unwrap_or_else(|| String::from_utf8_lossy(&self.body).into_owned()),
+            request: text("request"),
         }
     }
 

@@ -547,7 +547,7 @@ impl Day<'_> {
                     message.sender
                 ),
             }),
-            Reply::NotHome { .. } | Reply::Done | Reply::Refused(_) => {
+            Reply::NotHome { .. } | Reply::Done | Reply::Refused(_) | Reply::Asked { .. } => {
                 unreachable!("the gateway sends a message to its sender's home shard")
             }
         }

@@ -56,6 +56,16 @@ pub fn found(engine: &Engine, settings: &Settings) -> Result<(), FoundingError> 
 /// # Errors
 /// As [`found`].
 pub fn propose(engine: &Engine, settings: &Settings) -> Result<(), FoundingError> {
+    prepare(engine, settings)?;
+    take_up(engine, &settings.participants)
+}
+
+/// Founds the cluster where that has not been done, without anybody in it, and checks the settings against what was taken up
+/// before.
+///
+/// # Errors
+/// As [`found`].
+pub fn prepare(engine: &Engine, settings: &Settings) -> Result<(), FoundingError> {
     engine.catch_up(COORDINATOR)?;
     let founded = engine.with_ledger(COORDINATOR, |ledger| ledger.genesis().cloned());
     let genesis = match founded {
@@ -98,10 +108,55 @@ pub fn propose(engine: &Engine, settings: &Settings) -> Result<(), FoundingError
         }
     }
     // The settings are put into force as a whole, or not at all.
+    settings
+        .participants
+        .iter()
+        .try_for_each(|participant| check(engine, participant))
+}
+
+/// What the settings have beyond what was taken up before, in the order in which it can be done; after [`prepare`].
+#[must_use]
+pub fn missing(engine: &Engine, settings: &Settings) -> Vec<AdminCommand> {
+    let (mut people, mut accounts, mut money) = (Vec::new(), Vec::new(), Vec::new());
     for participant in &settings.participants {
-        check(engine, participant)?;
+        let bic = participant.bic;
+        if known_terms(engine, bic).is_none() {
+            people.push(AdminCommand::AddParticipant(terms_of(participant)));
+        }
+        for account in &participant.accounts {
+            let is_open = engine.with_ledger(participant.home, |ledger| {
+                let number = ledger.directory().find(bic)?;
+                ledger.account(number, account.currency).map(drop)
+            });
+            if is_open.is_none() {
+                accounts.push(open_account(participant, account));
+            }
+            let reference = opening_reference(participant, account.currency);
+            let is_new =
+                is_open.is_none() || was_cut_off(engine, participant, account.currency, reference);
+            if account.opening_balance.minor() > 0 && is_new {
+                money.push(fund(participant, account));
+            }
+        }
     }
-    take_up(engine, &settings.participants)
+    people.into_iter().chain(accounts).chain(money).collect()
+}
+
+fn open_account(participant: &Participant, account: &Account) -> AdminCommand {
+    AdminCommand::OpenAccount(AccountTerms {
+        bic: participant.bic,
+        currency: account.currency,
+        credit_line: account.credit_line,
+    })
+}
+
+fn fund(participant: &Participant, account: &Account) -> AdminCommand {
+    AdminCommand::Fund {
+        reference: opening_reference(participant, account.currency),
+        bic: participant.bic,
+        currency: account.currency,
+        amount: account.opening_balance,
+    }
 }
 
 fn terms_of(participant: &Participant) -> ParticipantTerms {
@@ -152,7 +207,10 @@ struct Ask {
 
 /// Takes up what is new, in three steps: participants, their accounts, opening balances. Within a step many are on their
 /// way at once, since they do not rest on one another, so a thousand participants cost some round trips and not thousands.
-fn take_up(engine: &Engine, participants: &[Participant]) -> Result<(), FoundingError> {
+///
+/// # Errors
+/// As [`found`].
+pub fn take_up(engine: &Engine, participants: &[Participant]) -> Result<(), FoundingError> {
     let unknown = participants
         .iter()
         .filter(|participant| known_terms(engine, participant.bic).is_none());
@@ -175,11 +233,7 @@ fn take_up(engine: &Engine, participants: &[Participant]) -> Result<(), Founding
     let opened = ask_all(
         engine,
         accounts().map(|(participant, account)| Ask {
-            command: AdminCommand::OpenAccount(AccountTerms {
-                bic: participant.bic,
-                currency: account.currency,
-                credit_line: account.credit_line,
-            }),
+            command: open_account(participant, account),
             harmless: Some(AdminRefusal::AccountExists),
             what: format!(
                 "open the {} account of {}",
@@ -202,12 +256,7 @@ fn take_up(engine: &Engine, participants: &[Participant]) -> Result<(), Founding
     ask_all(
         engine,
         unfunded.map(|((participant, account), _)| Ask {
-            command: AdminCommand::Fund {
-                reference: opening_reference(participant, account.currency),
-                bic: participant.bic,
-                currency: account.currency,
-                amount: account.opening_balance,
-            },
+            command: fund(participant, account),
             harmless: Some(AdminRefusal::ReferenceUsed),
             what: format!(
                 "fund the {} account of {}",

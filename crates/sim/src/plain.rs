@@ -110,7 +110,7 @@ impl Names {
             },
             Command::Delivered { .. } => oracle::Op::Delivered,
             Command::Tick => oracle::Op::Tick,
-            Command::Nodes(_) => oracle::Op::Foreign,
+            Command::Nodes(_) | Command::Approvals(_) => oracle::Op::Foreign,
         }
     }
 
@@ -458,6 +458,7 @@ pub fn reply(reply: &Reply) -> oracle::Reply {
         Reply::HeldFull { missing_from } => oracle::Reply::HeldFull { missing_from },
         Reply::NotHome { home } => oracle::Reply::NotHome(home.index()),
         Reply::Refused(refusal) => oracle::Reply::Refused(format!("{refusal:?}")),
+        Reply::Asked { .. } => oracle::Reply::Foreign,
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod certificates;
 mod differ;
+mod four_eyes;
 mod membership;
 mod nodes;
 

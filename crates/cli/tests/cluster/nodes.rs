@@ -46,6 +46,11 @@ fn free_base_port() -> u16 {
 
 impl Cluster {
     pub(crate) fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// Made with more options of `init`.
+    pub(crate) fn with(more: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let base_port = free_base_port();
         let settings = dir.path().join("extra.toml");
@@ -63,7 +68,7 @@ impl Cluster {
         let root = cluster.root();
         let root = root.to_str().unwrap();
         let extra = settings.to_str().unwrap();
-        run(&[
+        let usual = [
             "init",
             root,
             "--sites",
@@ -74,7 +79,8 @@ impl Cluster {
             &base,
             "--settings",
             extra,
-        ]);
+        ];
+        run(&[&usual, more].concat());
         for bic in ["ALFADEFFXXX", "BRAVFRPPXXX"] {
             run(&["issue", root, "participant", bic]);
         }
@@ -112,12 +118,25 @@ impl Cluster {
     }
 
     fn operate_output(&self, through: &[usize], act: &[&str]) -> std::process::Output {
+        self.operate_as("admin", through, act)
+    }
+
+    /// `clearspan admin` by an operator, whatever comes of it.
+    pub(crate) fn operate_as(
+        &self,
+        who: &str,
+        through: &[usize],
+        act: &[&str],
+    ) -> std::process::Output {
         let nodes: Vec<String> = through.iter().map(|&at| self.address(100, at)).collect();
         let file = |name: &str| self.root().join(name).to_str().unwrap().to_owned();
-        let (cert, key) = ("clients/operator-admin.crt", "clients/operator-admin.key");
+        let (cert, key) = (
+            format!("clients/operator-{who}.crt"),
+            format!("clients/operator-{who}.key"),
+        );
         binary()
             .args(["admin", "--node", &nodes.join(","), "--patience", "120"])
-            .args(["--cert", &file(cert), "--key", &file(key)])
+            .args(["--cert", &file(&cert), "--key", &file(&key)])
             .args(["--ca", &file("pki/nodes-ca.crt")])
             .args(act)
             .output()
@@ -155,7 +174,7 @@ impl Cluster {
         self.operate(through, &all);
     }
 
-    fn address(&self, block: u16, at: usize) -> String {
+    pub(crate) fn address(&self, block: u16, at: usize) -> String {
         format!(
             "127.0.0.1:{}",
             self.base_port + block + u16::try_from(at).unwrap()

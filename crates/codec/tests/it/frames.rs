@@ -202,6 +202,7 @@ fn frames() -> Vec<(String, Frame)> {
             },
         ),
         ("refused", Reply::Refused(AdminRefusal::DayOpen)),
+        ("asked", Reply::Asked { request: 812 }),
     ] {
         let outcome = Outcome {
             index: LogIndex::new(77),

@@ -212,3 +212,30 @@ fn a_restored_ledger_goes_on_alike() {
         assert_eq!(snapshot::encode(ledger), snapshot::encode(&restored));
     }
 }
+
+/// What stands beside the ledger's own layout is in a snapshot as well, and in the digest of the state.
+#[test]
+fn a_snapshot_holds_requests_and_nodes() {
+    let mut shards = Shards::at_midday();
+    let ledger = &mut shards.ledgers[0];
+    let before = snapshot::state_digest(ledger);
+    for (name, command) in commands() {
+        if name.starts_with("approvals") || name == "nodes-found" {
+            let entry = Entry {
+                index: ledger.position().0.next(),
+                time: TIME,
+                command,
+            };
+            ledger.apply(&entry);
+        }
+    }
+    assert_eq!(ledger.approvals().requests().count(), 1);
+    assert_ne!(snapshot::state_digest(ledger), before);
+    let restored = snapshot::decode(Bytes::from(snapshot::encode(ledger))).expect("a snapshot");
+    assert_eq!(restored.approvals(), ledger.approvals());
+    assert_eq!(restored.nodes(), ledger.nodes());
+    assert_eq!(
+        snapshot::state_digest(&restored),
+        snapshot::state_digest(ledger)
+    );
+}

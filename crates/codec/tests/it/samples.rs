@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use clearspan_codec::package;
+use clearspan_ledger::approvals::{Act, ApprovalCommand, Person};
 use clearspan_ledger::directory::{AccountTerms, NetUnit, ParticipantTerms};
 use clearspan_ledger::entry::{
     AdminCommand, Available, ChannelMessage, Command, CreditAdvice, CycleCommand, Drop, Entry,
@@ -195,6 +196,13 @@ fn refused() -> Submission {
     }
 }
 
+fn person(name: &str) -> Person {
+    Person {
+        name: name.to_owned(),
+        key: 0xB0B0,
+    }
+}
+
 pub(crate) fn node(number: u64) -> NodeRecord {
     NodeRecord {
         member: number,
@@ -279,6 +287,52 @@ pub(crate) fn commands() -> Vec<(String, Command)> {
             Command::Nodes(NodeCommand::MoveLeader {
                 shard: ShardId::new(1),
                 member: Some(1),
+            }),
+        ),
+        (
+            "approvals-require",
+            Command::Approvals(ApprovalCommand::Require {
+                valid_ns: 3_600_000_000_000,
+            }),
+        ),
+        (
+            "approvals-ask-admin",
+            Command::Approvals(ApprovalCommand::Ask {
+                by: person("olga"),
+                act: Act::Admin(vec![
+                    AdminCommand::Fund {
+                        reference: text("TOP-UP-1"),
+                        bic: bic(ALFA),
+                        currency: currency(EUR),
+                        amount: amount(5),
+                    },
+                    AdminCommand::AddParticipant(alfa.clone()),
+                    AdminCommand::OpenAccount(account),
+                ]),
+                digest: 0x3fa9_c2d1_e0b4_4a5c,
+            }),
+        ),
+        (
+            "approvals-ask-nodes",
+            Command::Approvals(ApprovalCommand::Ask {
+                by: person("olga"),
+                act: Act::Nodes(NodeCommand::Remove { member: 2 }),
+                digest: 1,
+            }),
+        ),
+        (
+            "approvals-approve",
+            Command::Approvals(ApprovalCommand::Approve {
+                request: 812,
+                digest: 0x3fa9_c2d1_e0b4_4a5c,
+                by: person("omar"),
+            }),
+        ),
+        (
+            "approvals-withdraw",
+            Command::Approvals(ApprovalCommand::Withdraw {
+                request: 812,
+                by: person("omar"),
             }),
         ),
         ("cycle-open", Command::Cycle(CycleCommand::Open)),

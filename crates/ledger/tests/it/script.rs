@@ -831,6 +831,7 @@ fn shown(reply: &Reply) -> String {
         Reply::NotHome { home } => format!("not home, {home}"),
         Reply::Refused(refusal) => format!("refused {refusal:?}"),
         Reply::Taken { .. } => "taken".to_owned(),
+        Reply::Asked { request } => format!("asked, request {request}"),
     }
 }
 

@@ -110,6 +110,8 @@ pub const fn access(role: Role, operation: Operation) -> Access {
 pub struct Caller {
     /// Who.
     pub name: ClientName,
+    /// The fingerprint of the key that proved it.
+    pub key: u128,
     /// Never [`Access::No`].
     pub access: Access,
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::State;
+use clearspan_ledger::approvals::Act;
 use clearspan_ledger::entry::{AdminCommand, Command, CycleCommand};
 use clearspan_ledger::message::MessageKind;
 use clearspan_ledger::{AdminRefusal, BusinessDate, DayState, Ledger, Reply};
@@ -125,12 +126,13 @@ pub(super) async fn participants(
     Extension(caller): Extension<Caller>,
     Body(body): Body,
 ) -> Answer<TakenUp> {
-    let done = api.blocking(move |api| found(api, &body)).await;
+    let by = caller.clone();
+    let done = api.blocking(move |api| found(api, &by, &body)).await;
     note(&caller, "take up participants", &done);
     done
 }
 
-fn found(api: &Api, body: &[u8]) -> Answer<TakenUp> {
+fn found(api: &Api, by: &Caller, body: &[u8]) -> Answer<TakenUp> {
     api.must_hold_state()?;
     let unusable = |detail: String| Problem::new(Code::Settings, detail);
     let text =
@@ -152,14 +154,15 @@ fn found(api: &Api, body: &[u8]) -> Answer<TakenUp> {
             settings.clearing_house, definition.clearing_house
         )));
     }
-    founding::propose(&api.engine, &settings).map_err(|error| match error {
-        FoundingError::Propose(error) => Problem::from(error),
-        FoundingError::Read(error) => error.into(),
-        FoundingError::Refused { .. } | FoundingError::Contradiction(_) => {
-            Problem::new(Code::Contradiction, error.to_string())
+    founding::prepare(&api.engine, &settings).map_err(failed)?;
+    if api.takes_two()? {
+        let missing = founding::missing(&api.engine, &settings);
+        if !missing.is_empty() {
+            return Err(api.ask_for(by, Act::Admin(missing)));
         }
-        FoundingError::Random(_) => Problem::internal(error.to_string()),
-    })?;
+    } else {
+        founding::take_up(&api.engine, &settings.participants).map_err(failed)?;
+    }
     let wanted = settings.participants.len();
     let everywhere = api.everywhere(|ledger| {
         let directory = ledger.directory();
@@ -173,6 +176,17 @@ fn found(api: &Api, body: &[u8]) -> Answer<TakenUp> {
         business_date: settings.business_date.to_string(),
         everywhere,
     }))
+}
+
+fn failed(error: FoundingError) -> Problem {
+    match error {
+        FoundingError::Propose(error) => error.into(),
+        FoundingError::Read(error) => error.into(),
+        FoundingError::Refused { .. } | FoundingError::Contradiction(_) => {
+            Problem::new(Code::Contradiction, error.to_string())
+        }
+        FoundingError::Random(_) => Problem::internal(error.to_string()),
+    }
 }
 
 /// Which day.

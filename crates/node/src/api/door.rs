@@ -22,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use super::bounds::{Connection, bound, closing};
 use super::metrics::Cut;
 use super::{Api, Code, HttpLimits, Problem, plain_router, router};
-use crate::cluster::pki::client_of_certificate;
+use crate::cluster::pki::shown_by;
 use crate::cluster::renewal::PublicTls;
 use crate::events;
 use guarded::Guarded;
@@ -108,13 +108,17 @@ pub async fn tls(
                 .peer_certificates()
                 .map(<[_]>::to_vec)
                 .unwrap_or_default();
-            let Some(name) = chain.first().and_then(client_of_certificate) else {
+            let Some(shown) = chain.first().and_then(shown_by) else {
                 return refuse(
                     "the certificate names no participant, operator or auditor".to_owned(),
                 );
             };
             drop(gate);
-            let place = match api.counts.places.take(&format!("{name:?}"), &api.http) {
+            let place = match api
+                .counts
+                .places
+                .take(&format!("{:?}", shown.name), &api.http)
+            {
                 Ok(place) => place,
                 Err(full) => {
                     api.cut(Cut::Full);
@@ -125,8 +129,8 @@ pub async fn tls(
                     return;
                 }
             };
-            let whose = name.to_string();
-            let app = app.layer(Extension(name));
+            let whose = shown.name.to_string();
+            let app = app.layer(Extension(shown));
             tokio::select! {
                 () = serve(stream, app, &api, Some(Arc::new(place)), stop) => {}
                 why = no_longer_admitted(&mut public, &chain) => {

@@ -484,7 +484,7 @@ fn verdict(reply: &Reply) -> Result<(StatusCode, Answer), Problem> {
                 "the participant's home shard does not know it yet; nothing was stored; send it again",
             ));
         }
-        Reply::Done | Reply::Refused(_) => {
+        Reply::Done | Reply::Refused(_) | Reply::Asked { .. } => {
             return Err(Problem::internal("an unexpected reply to a message"));
         }
     })
@@ -537,8 +537,10 @@ fn documents_of(
             let reading = api.engine.read();
             Ok(vec![api.documents(&reading).not_taken(head, reason, now)?])
         }
-        Reply::HeldFull { .. } | Reply::NotHome { .. } | Reply::Done | Reply::Refused(_) => {
-            Ok(Vec::new())
-        }
+        Reply::HeldFull { .. }
+        | Reply::NotHome { .. }
+        | Reply::Done
+        | Reply::Refused(_)
+        | Reply::Asked { .. } => Ok(Vec::new()),
     }
 }

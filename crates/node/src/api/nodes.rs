@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::State;
+use clearspan_ledger::approvals::{self, Act};
 use clearspan_ledger::entry::Command;
 use clearspan_ledger::nodes::{NodeCommand, NodeDirectory, NodeRecord, NodeState};
 use clearspan_ledger::{AdminRefusal, Reply, ShardId};
@@ -131,7 +132,7 @@ pub struct MoveLeader {
     pub node: Option<String>,
 }
 
-fn refused(refusal: AdminRefusal) -> Problem {
+pub(super) fn refused(refusal: AdminRefusal) -> Problem {
     let why = match refusal {
         AdminRefusal::NodeUnknown => "there is no such node, or it cannot be what is asked of it",
         AdminRefusal::NodeExists => "another node has this name or one of these addresses",
@@ -240,13 +241,19 @@ impl Api {
     }
 
     /// Changes the nodes; what the journal knows nothing of yet is what the cluster was founded with.
-    fn change_nodes(&self, command: NodeCommand) -> Result<Nodes, Problem> {
+    fn change_nodes(&self, caller: &Caller, command: NodeCommand) -> Result<Nodes, Problem> {
         let found = self.directory().version().get() == 0;
         let founding = NodeCommand::Found {
             nodes: self.definition.directory().all().cloned().collect(),
         };
         for command in found.then_some(founding).into_iter().chain([command]) {
             let command = Command::Nodes(command);
+            if let Command::Nodes(act) = &command
+                && approvals::takes_two(&command)
+                && self.takes_two()?
+            {
+                return Err(self.ask_for(caller, Act::Nodes(act.clone())));
+            }
             let outcome = self.engine.execute(COORDINATOR, &command, Lane::Urgent)?;
             if let Reply::Refused(refusal) = outcome.reply {
                 return Err(refused(refusal));
@@ -270,7 +277,7 @@ impl Api {
     }
 
     /// No group may be left without a majority of voters that are there.
-    fn check_quorum_without(&self, node: &NodeRecord) -> Result<(), Problem> {
+    pub(super) fn check_quorum_without(&self, node: &NodeRecord) -> Result<(), Problem> {
         let peers = self.links.as_ref().map(crate::links::Links::status);
         let peers = peers.unwrap_or_default();
         let there = |member: &&MemberId| {
@@ -326,12 +333,13 @@ pub(super) async fn add(
     Json(new): Json<NewNode>,
 ) -> Answer<Nodes> {
     let act = format!("add node {}", new.node);
-    let done = api.blocking(move |api| take_up(api, new)).await;
+    let by = caller.clone();
+    let done = api.blocking(move |api| take_up(api, &by, new)).await;
     note(&caller, &act, &done);
     done
 }
 
-fn take_up(api: &Api, new: NewNode) -> Answer<Nodes> {
+fn take_up(api: &Api, by: &Caller, new: NewNode) -> Answer<Nodes> {
     api.catch_up([COORDINATOR], false)?;
     check_name("node", &new.node).map_err(Problem::invalid)?;
     check_name("site", &new.site).map_err(Problem::invalid)?;
@@ -371,7 +379,7 @@ fn take_up(api: &Api, new: NewNode) -> Answer<Nodes> {
         state: NodeState::Active,
         replaces,
     };
-    api.change_nodes(NodeCommand::Add { node }).map(Json)
+    api.change_nodes(by, NodeCommand::Add { node }).map(Json)
 }
 
 pub(super) async fn remove(
@@ -380,6 +388,7 @@ pub(super) async fn remove(
     Json(Which { node }): Json<Which>,
 ) -> Answer<Nodes> {
     let act = format!("remove node {node}");
+    let by = caller.clone();
     let done = api
         .blocking(move |api| {
             api.catch_up([COORDINATOR], false)?;
@@ -391,7 +400,8 @@ pub(super) async fn remove(
             let found = api.present(&node)?;
             api.check_quorum_without(&found)?;
             let member = found.member;
-            api.change_nodes(NodeCommand::Remove { member }).map(Json)
+            api.change_nodes(&by, NodeCommand::Remove { member })
+                .map(Json)
         })
         .await;
     note(&caller, &act, &done);
@@ -404,10 +414,11 @@ pub(super) async fn drain(
     Json(Drain { node, draining }): Json<Drain>,
 ) -> Answer<Nodes> {
     let act = format!("{} node {node}", if draining { "drain" } else { "undrain" });
+    let by = caller.clone();
     let done = api
         .blocking(move |api| {
             let member = api.present(&node)?.member;
-            api.change_nodes(NodeCommand::Drain { member, draining })
+            api.change_nodes(&by, NodeCommand::Drain { member, draining })
                 .map(Json)
         })
         .await;
@@ -421,6 +432,7 @@ pub(super) async fn move_leader(
     Json(MoveLeader { shard, node }): Json<MoveLeader>,
 ) -> Answer<Nodes> {
     let act = format!("move the lead of shard {shard}");
+    let by = caller.clone();
     let done = api
         .blocking(move |api| {
             let member = match &node {
@@ -428,7 +440,7 @@ pub(super) async fn move_leader(
                 Some(name) => Some(api.present(name)?.member),
             };
             let shard = ShardId::new(shard);
-            api.change_nodes(NodeCommand::MoveLeader { shard, member })
+            api.change_nodes(&by, NodeCommand::MoveLeader { shard, member })
                 .map(Json)
         })
         .await;

@@ -45,6 +45,7 @@ macro_rules! codes {
 codes! {
     Invalid BAD_REQUEST "INVALID" "The request makes no sense: a parameter or body has another form. Nothing was done; correct it.";
     Forbidden FORBIDDEN "FORBIDDEN" "The certificate's role may not do that, or it is another participant's.";
+    ApprovalNeeded FORBIDDEN "APPROVAL_NEEDED" "The act takes two operators. It was noted as a request, which `request` names; it is done when another operator approves it.";
     NotFound NOT_FOUND "NOT_FOUND" "There is no such path, participant, payment, cycle or output number.";
     Method METHOD_NOT_ALLOWED "METHOD" "The path does not know this method.";
     Slow REQUEST_TIMEOUT "SLOW" "The request came too slowly. Nothing was done; send it again on another connection.";
@@ -80,6 +81,8 @@ pub struct Problem {
     pub detail: String,
     /// After how many seconds it may be tried again, where that is known.
     pub retry_after_s: Option<u64>,
+    /// The request that waits for a second operator.
+    pub request: Option<String>,
 }
 
 /// A problem document (RFC 9457).
@@ -96,6 +99,9 @@ pub struct ProblemDocument {
     pub code: String,
     /// For people: what happened and what to do.
     pub detail: String,
+    /// The request that waits for a second operator, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
 }
 
 impl Problem {
@@ -106,6 +112,7 @@ impl Problem {
             detail: detail.into(),
             // What is not possible for the moment is over soon, as a rule.
             retry_after_s: (code.status() == StatusCode::SERVICE_UNAVAILABLE).then_some(1),
+            request: None,
         }
     }
 
@@ -157,6 +164,7 @@ impl Problem {
             status: status.as_u16(),
             code: code.to_owned(),
             detail: self.detail.clone(),
+            request: self.request.clone(),
         }
     }
 }

@@ -11,7 +11,9 @@ use super::messages::Answer;
 use super::openapi::{Content, Doc};
 use super::problem::Code;
 use super::receipts::{Range, Receipts, Through};
-use super::{Api, Scope, admin, messages, metrics, nodes, openapi, queries, receipts, status};
+use super::{
+    Api, Scope, admin, approvals, messages, metrics, nodes, openapi, queries, receipts, status,
+};
 use crate::history::{AccountState, CycleState, PaymentHistory};
 use crate::summary::Summary;
 
@@ -313,7 +315,15 @@ pub static ROUTES: &[Route] = &[
                     r#"{ "participants": 2, "business_date": "2026-11-30", "everywhere": true }"#,
                 )],
             )],
-            codes: &[CHANGES, &[Code::Settings, Code::Contradiction]],
+            codes: &[
+                CHANGES,
+                &[
+                    Code::ApprovalNeeded,
+                    Code::Settings,
+                    Code::Contradiction,
+                    Code::Refused,
+                ],
+            ],
             ..Doc::EMPTY
         },
     },
@@ -462,7 +472,10 @@ pub static ROUTES: &[Route] = &[
                     include_str!("openapi/nodes.json"),
                 )],
             )],
-            codes: &[CHANGES, &[Code::Refused, Code::NotFound]],
+            codes: &[
+                CHANGES,
+                &[Code::ApprovalNeeded, Code::Refused, Code::NotFound],
+            ],
             ..Doc::EMPTY
         },
     },
@@ -487,7 +500,15 @@ pub static ROUTES: &[Route] = &[
                     include_str!("openapi/nodes.json"),
                 )],
             )],
-            codes: &[CHANGES, &[Code::Refused, Code::NotFound, Code::Quorum]],
+            codes: &[
+                CHANGES,
+                &[
+                    Code::ApprovalNeeded,
+                    Code::Refused,
+                    Code::NotFound,
+                    Code::Quorum,
+                ],
+            ],
             ..Doc::EMPTY
         },
     },
@@ -538,6 +559,76 @@ pub static ROUTES: &[Route] = &[
                 )],
             )],
             codes: &[CHANGES, &[Code::Refused, Code::NotFound]],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::GET,
+        path: "/v1/approvals",
+        operation: Operation::ReadStatus,
+        handler: || get(approvals::list),
+        doc: Doc {
+            id: "readApprovals",
+            summary: "Acts that wait for a second operator, and the last ones that were decided",
+            answers: &[(
+                200,
+                "The requests",
+                &[Content::parsed::<approvals::Approvals>(
+                    "application/json",
+                    include_str!("openapi/approvals.json"),
+                )],
+            )],
+            codes: &[READS],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::POST,
+        path: "/v1/admin/approvals/approve",
+        operation: Operation::Administer,
+        handler: || post(approvals::approve),
+        doc: Doc {
+            id: "approveRequest",
+            summary: "Approve what another operator asked for, which does it",
+            description: "It is done in the journal's entry that approves it, with exactly the parameters that were asked for, or refused for good. Asked again by the same operator it changes nothing.",
+            body: &[Content::parsed::<approvals::WhichRequest>(
+                "application/json",
+                r#"{ "request": "812-3fa9c2d1e0b44a5c" }"#,
+            )],
+            answers: &[(
+                200,
+                "Approved and done",
+                &[Content::parsed::<approvals::ApprovalRequest>(
+                    "application/json",
+                    include_str!("openapi/approval.json"),
+                )],
+            )],
+            codes: &[CHANGES, &[Code::Refused, Code::Quorum]],
+            ..Doc::EMPTY
+        },
+    },
+    Route {
+        method: Method::POST,
+        path: "/v1/admin/approvals/withdraw",
+        operation: Operation::Administer,
+        handler: || post(approvals::withdraw),
+        doc: Doc {
+            id: "withdrawRequest",
+            summary: "End a request without the act",
+            description: "Any operator may: whoever asked, or another who says no.",
+            body: &[Content::parsed::<approvals::WhichRequest>(
+                "application/json",
+                r#"{ "request": "812-3fa9c2d1e0b44a5c" }"#,
+            )],
+            answers: &[(
+                200,
+                "Withdrawn",
+                &[Content::parsed::<approvals::ApprovalRequest>(
+                    "application/json",
+                    include_str!("openapi/approval.json"),
+                )],
+            )],
+            codes: &[CHANGES, &[Code::Refused]],
             ..Doc::EMPTY
         },
     },

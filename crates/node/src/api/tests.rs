@@ -19,7 +19,7 @@ use super::openapi::may_answer;
 use super::openapi::tests::check;
 use super::{Api, Code, HttpLimits, ROUTES, Route, router};
 use crate::cluster::definition::{Definition, Node, NodeKind};
-use crate::cluster::pki::ClientName;
+use crate::cluster::pki::{ClientName, Shown};
 use crate::engine::{Engine, EngineOptions};
 use crate::rate::RateLimits;
 
@@ -48,6 +48,7 @@ fn api_with(dir: &std::path::Path, rate: RateLimits) -> Arc<Api> {
         shards: 1,
         clearing_house: Bic::parse(b"CLSPZZ2AXXX").unwrap(),
         election_ms: 1000,
+        four_eyes_minutes: None,
         sites: vec!["A".to_owned()],
         nodes: vec![node.clone()],
     };
@@ -61,12 +62,13 @@ fn api_with(dir: &std::path::Path, rate: RateLimits) -> Arc<Api> {
     ))
 }
 
-fn name_of(role: Role) -> ClientName {
-    match role {
+fn shown(role: Role) -> Shown {
+    let name = match role {
         Role::Participant => ClientName::Participant(Bic::parse(b"ALFADEFFXXX").unwrap()),
         Role::Operator => ClientName::Operator("olga".to_owned()),
         Role::Auditor => ClientName::Auditor("aude".to_owned()),
-    }
+    };
+    Shown { name, key: 1 }
 }
 
 /// Asks, and holds the answer against the description of the interface.
@@ -86,7 +88,7 @@ async fn ask(api: &Arc<Api>, role: Role, method: &Method, path: &str) -> StatusC
         .uri(path.replace("{id}", "x").replace("{number}", "1"))
         .body(Body::empty())
         .unwrap();
-    let app = router(api).layer(Extension(name_of(role)));
+    let app = router(api).layer(Extension(shown(role)));
     let response = app.oneshot(request).await.unwrap();
     let status = response.status();
     let code = response.extensions().get::<Code>().copied();
@@ -220,7 +222,7 @@ async fn send(
         .header("accept", "application/json")
         .body(Body::from(body.to_owned()))
         .unwrap();
-    let app = router(api).layer(Extension(name_of(role)));
+    let app = router(api).layer(Extension(shown(role)));
     let response = app.oneshot(request).await.unwrap();
     let status = response.status();
     let body = axum::body::to_bytes(response.into_body(), 1 << 20)

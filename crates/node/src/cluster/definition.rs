@@ -31,6 +31,8 @@ pub struct Definition {
     pub clearing_house: Bic,
     /// How long a leader may be silent before another is elected, in milliseconds.
     pub election_ms: u64,
+    /// For how many minutes an act that takes two operators waits for the second; nothing where one is enough (ADR 0025).
+    pub four_eyes_minutes: Option<u64>,
     /// Names of the sites, in the order of the file.
     pub sites: Vec<String>,
     /// The nodes, in the order of the file.
@@ -75,6 +77,7 @@ struct File {
     shards: Spanned<i64>,
     clearing_house: Spanned<String>,
     election_ms: Option<Spanned<i64>>,
+    four_eyes_minutes: Option<Spanned<i64>>,
     #[serde(default)]
     site: Vec<Spanned<FileSite>>,
     #[serde(default)]
@@ -145,6 +148,9 @@ impl Definition {
         let election_ms = keys::CLUSTER_ELECTION
             .number(file.election_ms.as_ref())
             .map_err(fault)?;
+        let four_eyes_minutes = keys::FOUR_EYES
+            .given(file.four_eyes_minutes.as_ref())
+            .map_err(fault)?;
         let house = file.clearing_house.get_ref();
         let clearing_house = Bic::parse(house.as_bytes()).ok_or_else(|| {
             refuse(
@@ -188,9 +194,17 @@ impl Definition {
             shards,
             clearing_house,
             election_ms,
+            four_eyes_minutes,
             sites,
             nodes,
         })
+    }
+
+    /// The same in nanoseconds.
+    #[must_use]
+    pub fn four_eyes_ns(&self) -> Option<u64> {
+        self.four_eyes_minutes
+            .map(|minutes| minutes * 60_000_000_000)
     }
 
     /// A node by name.

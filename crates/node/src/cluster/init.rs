@@ -52,6 +52,8 @@ pub struct InitOptions {
     pub shards: u16,
     /// The clearing house's own code.
     pub clearing_house: Bic,
+    /// For how many minutes an act that takes two operators waits for the second; nothing where one is enough.
+    pub four_eyes_minutes: Option<u64>,
     /// The host under which nodes are reached.
     pub host: String,
     /// The first node's port for other nodes; the next node's is one higher.
@@ -79,6 +81,7 @@ impl InitOptions {
             sites,
             shards,
             clearing_house: Bic::parse(b"CLSPZZ2AXXX").expect("a BIC"),
+            four_eyes_minutes: None,
             host: "127.0.0.1".to_owned(),
             peer_port: 7101,
             client_port: 7201,
@@ -270,6 +273,7 @@ fn define(options: &InitOptions) -> Result<Definition, InitError> {
         shards: options.shards,
         clearing_house: options.clearing_house,
         election_ms: election_ms_for(options.rtt_ns),
+        four_eyes_minutes: options.four_eyes_minutes,
         sites,
         nodes,
     })
@@ -282,6 +286,7 @@ fn definition_text(definition: &Definition) -> String {
         shards,
         clearing_house,
         election_ms,
+        four_eyes_minutes,
         sites,
         nodes,
     } = definition;
@@ -298,6 +303,12 @@ fn definition_text(definition: &Definition) -> String {
         "# How long a leader may be silent before another is elected: ten round trips between sites at least."
     ));
     line(format_args!("election_ms = {election_ms}"));
+    if let Some(minutes) = four_eyes_minutes {
+        line(format_args!(
+            "# Dangerous acts take two operators; a request waits so long for the second. Once in force it stays."
+        ));
+        line(format_args!("four_eyes_minutes = {minutes}"));
+    }
     for site in sites {
         line(format_args!("\n[[site]]\nname = \"{site}\""));
     }
@@ -388,25 +399,27 @@ pub(super) fn write_identity(
     authority
         .issue_node(id, &[host_of(client_address)], now)?
         .write(&tls.join("node.crt"), &tls.join("node.key"))?;
-    let of_authority = |kind: AuthorityKind| {
-        [
-            (kind.certificate_path(pki), kind.certificate_path(&tls)),
-            (
-                kind.revocation_list_path(pki),
-                kind.revocation_list_path(&tls),
-            ),
-        ]
-    };
-    let kinds = [AuthorityKind::Nodes, AuthorityKind::Clients];
-    for (from, to) in kinds.into_iter().flat_map(of_authority) {
-        fs::copy(&from, &to).map_err(|source| InitError::Io {
-            step: "write",
-            path: to,
-            source,
-        })?;
-    }
+    copy_authorities(pki, &tls)?;
     let identity = Identity { cluster, node: id };
     DataDir::create(Layout::under(home.join("data")), identity)?;
+    Ok(())
+}
+
+/// The authorities' certificates and their lists as they stand, over those that are there.
+pub(super) fn copy_authorities(pki: &Path, tls: &Path) -> Result<(), InitError> {
+    for kind in [AuthorityKind::Nodes, AuthorityKind::Clients] {
+        for of_kind in [
+            AuthorityKind::certificate_path,
+            AuthorityKind::revocation_list_path,
+        ] {
+            let to = of_kind(kind, tls);
+            fs::copy(of_kind(kind, pki), &to).map_err(|source| InitError::Io {
+                step: "write",
+                path: to,
+                source,
+            })?;
+        }
+    }
     Ok(())
 }
 

@@ -11,9 +11,10 @@ use clearspan_storage::{DataDir, Layout, NodeId, NodesFile};
 
 use super::definition::{Definition, FileNode, Node, check_node};
 use super::init::{
-    DEFINITION_FILE, InitError, NODE_FILE, NODES_DIR, PKI_DIR, create_dir, ensure_lists,
-    settings_text, write, write_identity,
+    DEFINITION_FILE, InitError, NODE_FILE, NODES_DIR, PKI_DIR, copy_authorities, create_dir,
+    ensure_lists, settings_text, write, write_identity,
 };
+use super::node_config::NodeConfig;
 use super::pki::{Authority, AuthorityKind};
 use crate::api::{NewNode, NodeEntry, Nodes};
 use crate::client::{Ask, Client, ClientError, Retry};
@@ -57,8 +58,10 @@ pub fn join(
 ) -> Result<Joined, JoinError> {
     let definition = Definition::read(&dir.join(DEFINITION_FILE)).map_err(InitError::from)?;
     let known: Nodes = client.json(&Ask::get("/v1/nodes"))?;
-    let home = dir.join(NODES_DIR).join(&new.node);
-    let set_aside = set_aside(&home, new, &known)?;
+    let place = dir.join(NODES_DIR).join(&new.node);
+    let old = finished(&place, new, &known)?;
+    // Nothing of an earlier node of this name is touched before the cluster has said yes.
+    let home = place.with_file_name(format!("{}.joining", new.node));
     let data = Layout::under(home.join("data"));
     let id = if home.join("data").join("CLUSTER").exists() {
         // Begun before, and interrupted.
@@ -111,39 +114,50 @@ pub fn join(
     NodesFile::of(&data)
         .replace(&seed)
         .map_err(InitError::from)?;
+    // Some may have been revoked since it was begun.
+    copy_authorities(&dir.join(PKI_DIR), &home.join("tls"))?;
     let config = home.join(NODE_FILE);
-    let joined = joined_text(&definition, &entry)?;
-    let extra = [joined.as_str(), settings].join("\n");
-    write(&config, &settings_text(&entry.node, &extra))?;
+    if !config.exists() {
+        let joined = joined_text(&definition, &entry)?;
+        let extra = [joined.as_str(), settings].join("\n");
+        write(&config, &settings_text(&entry.node, &extra))?;
+    }
+    let set_aside = old
+        .map(|old| {
+            let member = old.node.member.get();
+            let aside = place.with_file_name(format!("{}.member-{member}", new.node));
+            rename(&place, &aside).map(|()| aside)
+        })
+        .transpose()?;
+    rename(&home, &place)?;
     Ok(Joined {
-        config,
+        config: place.join(NODE_FILE),
         set_aside,
         node: entry,
     })
 }
 
-/// A home of the same name that is finished is the replaced node's: it is put aside, whole. One that is not is gone on with.
-fn set_aside(home: &Path, new: &NewNode, known: &Nodes) -> Result<Option<PathBuf>, JoinError> {
-    if !home.join(NODE_FILE).exists() {
+/// A finished node of the same name that is here: it must be the one that is replaced, and goes aside, whole.
+fn finished(place: &Path, new: &NewNode, known: &Nodes) -> Result<Option<NodeConfig>, JoinError> {
+    let settings = place.join(NODE_FILE);
+    if !settings.exists() {
         return Ok(None);
     }
-    let old = new.replaces.as_ref().filter(|old| **old == new.node);
-    let old = old.and_then(|old| {
-        known
-            .nodes
-            .iter()
-            .find(|node| node.node == *old && node.state != "removed")
-    });
-    let Some(old) = old else {
-        return Err(InitError::Exists(home.to_owned()).into());
-    };
-    let aside = home.with_file_name(format!("{}.member-{}", new.node, old.member));
-    fs::rename(home, &aside).map_err(|source| InitError::Io {
+    let replaces = new.replaces.as_ref() == Some(&new.node);
+    let is_known = |node: &NodeEntry| node.node == new.node && node.state != "removed";
+    if !replaces || !known.nodes.iter().any(is_known) {
+        return Err(InitError::Exists(place.to_owned()).into());
+    }
+    let old = NodeConfig::read(&settings).map_err(InitError::from)?;
+    Ok(Some(old))
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), InitError> {
+    fs::rename(from, to).map_err(|source| InitError::Io {
         step: "rename",
-        path: home.to_owned(),
+        path: from.to_owned(),
         source,
-    })?;
-    Ok(Some(aside))
+    })
 }
 
 /// What `node.toml` says of a node that is no founder; it is read back before it is written.

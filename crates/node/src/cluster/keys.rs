@@ -145,6 +145,9 @@ const fn number(unit: &'static str, min: u64, max: u64) -> Kind {
 pub(crate) const ELECTION_RANGE_MS: (u64, u64) = (200, 60_000);
 const ELECTION: Kind = number("ms", ELECTION_RANGE_MS.0, ELECTION_RANGE_MS.1);
 
+/// Time for the second operator: a look takes a minute, and after a week nobody remembers.
+const FOUR_EYES_MINUTES: Kind = number("minutes", 1, 10_080);
+
 /// A client needs a connection, and a system has so many ports.
 const CONNECTIONS_MAX: u64 = 60_000;
 /// Below it nobody is served over distance, above it is no limit.
@@ -225,10 +228,11 @@ keys! {
 keys! {
     /// All of `cluster.toml`, in the order of the reference.
     CLUSTER_KEYS:
-    CLUSTER "" "cluster" (Kind::Text) (Usual::Required) "The cluster's random identity, 32 hexadecimal digits. Fixed for good, as are the others here but `election_ms`."
+    CLUSTER "" "cluster" (Kind::Text) (Usual::Required) "The cluster's random identity, 32 hexadecimal digits. Fixed for good, as are the others here but `election_ms` and `four_eyes_minutes`."
     SHARDS "" "shards" (number("", 1, SHARDS_MAX as u64)) (Usual::Required) "How many shards the participants are spread over."
     CLEARING_HOUSE "" "clearing_house" (Kind::Text) (Usual::Required) "The clearing house's own BIC: the sender of all output."
     CLUSTER_ELECTION "" "election_ms" (ELECTION) (Usual::Number(ELECTION_NS / 1_000_000)) "How long a leader may be silent before another is elected: ten round trips between sites at least, and ten times the disk's slowest fsync. `clearspan init --rtt-ms` derives it. It may be changed on all nodes, one restart after the other."
+    FOUR_EYES "" "four_eyes_minutes" (FOUR_EYES_MINUTES) (Usual::Else("one operator is enough")) "Acts that make money or change who has a vote take two operators, and a request waits so long for the second. Once in force it stays, whatever stands here."
     SITE_NAME "[[site]]" "name" (Kind::Text) (Usual::Required) "A site's name: 1 to 32 letters, digits and hyphens."
     NODE_NAME "[[node]]" "name" (Kind::Text) (Usual::Required) "A founder's name: 1 to 32 letters, digits and hyphens."
     NODE_SITE "[[node]]" "site" (Kind::Text) (Usual::Required) "The site it stands in."

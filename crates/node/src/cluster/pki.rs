@@ -434,6 +434,27 @@ impl std::fmt::Display for ClientName {
     }
 }
 
+/// Who opened a connection: whom its certificate is for, and the key that proved it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// The name in the certificate.
+    pub name: ClientName,
+    /// A fingerprint of its public key: two certificates with one key have one.
+    pub key: u128,
+}
+
+/// Who showed this certificate. Its chain must have been verified.
+#[must_use]
+pub fn shown_by(certificate: &CertificateDer<'_>) -> Option<Shown> {
+    let parsed = webpki::EndEntityCert::try_from(certificate).ok()?;
+    let digest = blake3::hash(parsed.subject_public_key_info().as_ref());
+    let (first, _) = digest.as_bytes().split_first_chunk()?;
+    Some(Shown {
+        name: client_of_certificate(certificate)?,
+        key: u128::from_be_bytes(*first),
+    })
+}
+
 /// Whom a client's certificate is for. The certificate's chain must have been verified.
 #[must_use]
 pub fn client_of_certificate(certificate: &CertificateDer<'_>) -> Option<ClientName> {

@@ -18,13 +18,34 @@ use super::init::{
 use super::node_config::NodeConfig;
 use super::pki::{
     Authority, AuthorityKind, ClientName, LinkTls, PkiError, client_config, client_of_certificate,
-    node_of_certificate,
+    node_of_certificate, shown_by,
 };
 use super::renewal::PublicTls;
 use crate::api::HttpLimits;
 use crate::clock::Clock;
 use crate::links::LinkLimits;
 use crate::rate::{Rate, RateLimits};
+
+/// Who asks and who approves must be two: two names of one key are not.
+#[test]
+fn a_key_is_known_whatever_name_is_on_it() {
+    let certificate = |name: &str, key: &rcgen::KeyPair| {
+        let names = vec![format!("{name}.operator.clearspan")];
+        let params = rcgen::CertificateParams::new(names).unwrap();
+        params.self_signed(key).unwrap().der().clone()
+    };
+    let (one, other) = (
+        rcgen::KeyPair::generate().unwrap(),
+        rcgen::KeyPair::generate().unwrap(),
+    );
+    let ann = shown_by(&certificate("ann", &one)).unwrap();
+    let bob = shown_by(&certificate("bob", &one)).unwrap();
+    let cid = shown_by(&certificate("cid", &other)).unwrap();
+    assert_eq!(ann.name, ClientName::Operator("ann".to_owned()));
+    assert_ne!(ann.name, bob.name);
+    assert_eq!(ann.key, bob.key);
+    assert_ne!(ann.key, cid.key);
+}
 
 fn options(sites: &str) -> InitOptions {
     InitOptions::local(parse_sites(sites).unwrap(), 6, Clock::System.now())

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tower::ServiceExt as _;
 
 use super::{Api, api, router};
-use crate::cluster::pki::ClientName;
+use crate::cluster::pki::{ClientName, Shown};
 
 const SETTINGS: &str = "business_date = \"2026-11-30\"\nshards = 1\n\
     [[participant]]\nbic = \"ALFADEFFXXX\"\nname = \"Alfa\"\nshard = 0\n\
@@ -39,7 +39,7 @@ async fn ask(
         request = request.header(*name, *value);
     }
     let request = request.body(body.into()).unwrap();
-    let app = router(api).layer(Extension(who));
+    let app = router(api).layer(Extension(Shown { name: who, key: 1 }));
     let response = app.oneshot(request).await.unwrap();
     let status = response.status();
     (

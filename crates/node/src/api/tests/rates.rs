@@ -8,7 +8,7 @@ use tower::ServiceExt as _;
 
 use super::super::access::Role;
 use super::super::router;
-use super::{api_with, name_of, send};
+use super::{api_with, send, shown};
 use crate::rate::{Rate, RateLimits};
 
 const JSON: &str = "application/json";
@@ -72,7 +72,7 @@ async fn every_form_is_refused_over_the_rate_and_nothing_is_stored() {
             .header("content-type", kind)
             .body(Body::from(body))
             .unwrap();
-        let app = router(&api).layer(Extension(name_of(Role::Participant)));
+        let app = router(&api).layer(Extension(shown(Role::Participant)));
         let response = app.oneshot(request).await.unwrap();
         assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS, "{kind}");
         let after = response.headers().get("retry-after").unwrap();
@@ -88,7 +88,7 @@ async fn every_form_is_refused_over_the_rate_and_nothing_is_stored() {
     let (status, page) = send(&api, Role::Participant, Method::GET, path, JSON, "").await;
     assert_eq!((status, page), (StatusCode::OK, before));
     let request = Request::get("/metrics").body(Body::empty()).unwrap();
-    let app = router(&api).layer(Extension(name_of(Role::Operator)));
+    let app = router(&api).layer(Extension(shown(Role::Operator)));
     let response = app.oneshot(request).await.unwrap();
     let body = axum::body::to_bytes(response.into_body(), 1 << 20)
         .await
