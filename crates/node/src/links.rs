@@ -344,16 +344,23 @@ struct Shared {
     /// The newest life of each member.
     lives: Mutex<BTreeMap<MemberId, u64>>,
     address_of: AddressOf,
-    tls: RwLock<LinkTls>,
+    /// The certificates of now, and how often they were changed.
+    tls: RwLock<(u64, LinkTls)>,
     sink: Box<dyn Fn(LinkEvent) + Send + Sync>,
 }
 
 impl Shared {
-    fn tls(&self) -> LinkTls {
+    fn tls(&self) -> (u64, LinkTls) {
         self.tls
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// Whether certificates are still those of then. Asked once a connection can be cut: one that was greeted with older
+    /// ones, and was under way when all were cut, would otherwise outlive them.
+    fn tls_is_of(&self, changes: u64) -> bool {
+        self.tls().0 == changes
     }
 
     fn peer(&self, member: MemberId) -> Option<Arc<Peer>> {
@@ -665,7 +672,7 @@ impl Links {
             removed: RwLock::default(),
             lives: Mutex::default(),
             address_of: options.address_of,
-            tls: RwLock::new(options.tls),
+            tls: RwLock::new((0, options.tls)),
             sink: Box::new(sink),
         });
         let accept = runtime
@@ -742,11 +749,12 @@ impl Links {
 
     /// Takes other certificates for connections from now on; those that stand go on with theirs.
     pub fn set_tls(&self, tls: LinkTls) {
-        *self
+        let mut now = self
             .shared
             .tls
             .write()
-            .unwrap_or_else(PoisonError::into_inner) = tls;
+            .unwrap_or_else(PoisonError::into_inner);
+        *now = (now.0 + 1, tls);
     }
 
     /// Ends the connections to and from a member; they are opened anew, with the certificates of then.

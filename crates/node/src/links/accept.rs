@@ -66,6 +66,8 @@ async fn serve(
                 shared.refused(address, &fault);
             }
         }
+        // It comes again, with the certificates of now.
+        Err(LinkFault::Asked) => {}
         Err(fault) => shared.refused(address, &fault),
     }
 }
@@ -75,7 +77,8 @@ type Greeted = (TlsStream<TcpStream>, InboundGuard);
 /// Certificate, greeting and definition must name the same node; nothing else is parsed before.
 async fn greet(shared: &Shared, stream: TcpStream) -> Result<Greeted, LinkFault> {
     stream.set_nodelay(true).map_err(LinkFault::Connect)?;
-    let acceptor = TlsAcceptor::from(shared.tls().server);
+    let (changes, tls) = shared.tls();
+    let acceptor = TlsAcceptor::from(tls.server);
     let mut stream = acceptor.accept(stream).await.map_err(LinkFault::Tls)?;
     if stream.get_ref().1.alpn_protocol() != Some(LINK_PROTOCOL) {
         return Err(LinkFault::Protocol);
@@ -116,6 +119,9 @@ async fn greet(shared: &Shared, stream: TcpStream) -> Result<Greeted, LinkFault>
         &peer.meter.sent_bytes[lane_index(theirs.lane)],
     )
     .await?;
+    if !shared.tls_is_of(changes) {
+        return Err(LinkFault::Asked);
+    }
     Ok((stream, inbound))
 }
 

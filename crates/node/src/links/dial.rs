@@ -29,6 +29,7 @@ pub(super) async fn run(shared: Arc<Shared>, peer: Arc<Peer>) {
     let limits = shared.limits;
     let mut backoff = limits.backoff_min;
     loop {
+        let (changes, _) = shared.tls();
         let fault = match connect(&shared, &peer).await {
             Ok((urgent, bulk, incarnation)) => {
                 let since = now();
@@ -36,10 +37,14 @@ pub(super) async fn run(shared: Arc<Shared>, peer: Arc<Peer>) {
                 peer.urgent.open();
                 peer.bulk.open();
                 (shared.sink)(LinkEvent::Up(peer.member));
-                let fault = tokio::select! {
-                    fault = drive(&shared, &peer, Lane::Urgent, urgent) => fault,
-                    fault = drive(&shared, &peer, Lane::Bulk, bulk) => fault,
-                    () = peer.cut.notified() => LinkFault::Asked,
+                let fault = if shared.tls_is_of(changes) {
+                    tokio::select! {
+                        fault = drive(&shared, &peer, Lane::Urgent, urgent) => fault,
+                        fault = drive(&shared, &peer, Lane::Bulk, bulk) => fault,
+                        () = peer.cut.notified() => LinkFault::Asked,
+                    }
+                } else {
+                    LinkFault::Asked
                 };
                 peer.urgent.close();
                 peer.bulk.close();
@@ -92,7 +97,7 @@ async fn connect_lane(
     peer: &Peer,
     lane: Lane,
 ) -> Result<(Stream, u64), LinkFault> {
-    let connector = TlsConnector::from(shared.tls().client);
+    let connector = TlsConnector::from(shared.tls().1.client);
     let stream = open(shared, &peer.address, lane)
         .await
         .map_err(LinkFault::Connect)?;
