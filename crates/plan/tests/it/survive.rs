@@ -19,7 +19,11 @@ fn known_answers() {
         ("A:1,B:1,W:witness", "line", "A:1"),
         ("A:1", "node", "A:3"),
         ("A:1", "two-nodes", "A:5"),
-        ("A:1,B:1,C:1,D:1,E:1", "site+line", "A:1,B:1,C:1,D:1,E:1"),
+        (
+            "A:1,B:1,C:1,D:1,E:1",
+            "site+line",
+            "A:1,B:1,C:witness,D:witness,E:witness",
+        ),
     ] {
         assert_eq!(
             ask(sites, failure).as_deref(),
