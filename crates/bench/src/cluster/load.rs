@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -462,7 +462,7 @@ impl Crowd {
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
     answered: Arc<AtomicU64>,
-    ended: Arc<AtomicBool>,
+    end: Arc<OnceLock<Instant>>,
     failed: Arc<AtomicBool>,
     /// Messages that each participant sends in any case.
     least: usize,
@@ -490,13 +490,14 @@ impl Watch {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Has participants send nothing more that is not due yet.
-    pub fn end(&self) {
-        self.ended.store(true, Ordering::Relaxed);
+    /// Has participants send nothing more that is due after this. Only the first time counts.
+    pub fn end(&self, after: Instant) {
+        let _ = self.end.set(after);
     }
 
-    fn ends_after(&self, sent: usize) -> bool {
-        sent >= self.least && self.ended.load(Ordering::Relaxed)
+    fn ends(&self, sent: usize, due: Option<Instant>) -> bool {
+        let end = self.end.get();
+        sent >= self.least && end.is_some_and(|&end| due.is_none_or(|due| due > end))
     }
 }
 
@@ -526,7 +527,7 @@ async fn hand_in(
         if let Some(due) = due {
             tokio::time::sleep_until(due.into()).await;
         }
-        if watch.ends_after(answers.len()) {
+        if watch.ends(answers.len(), due) {
             break;
         }
         let sent = due.unwrap_or_else(now);

@@ -118,7 +118,9 @@ impl Rehearsal<'_> {
         let netting = self.netting(tell)?;
         let (receipts_from, receipts_to, receipts) = self.receipts(&ends, tell)?;
 
-        watch.end();
+        // After a loss every participant sends at least once more: how long its shard acknowledged nothing is told by that.
+        let again = self.lost_at.map(|at| at + interval * participants * 2);
+        watch.end(again.unwrap_or(receipts_to).max(receipts_to));
         let total = load.urgent;
         while watch.answered() < total && !watch.failed() {
             tell("urgent", watch.answered(), total);
