@@ -118,7 +118,7 @@ impl Init {
 /// Issue a certificate to a participant, an operator, an auditor, or anew to a node
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A node has a certificate from the start. A new one is written over that in the node's directory here, with a new key: a node that
+A node has a certificate from the start. A new one is written over that in the node's directory here, with a new key: a node that \
 runs there takes it up within 5 seconds, any other gets both files carried to it. What the others had is not overwritten.
 
 Examples:
