@@ -15,7 +15,7 @@ pub(crate) enum ApprovalsAct {
     List,
     /// Approve what another operator asked for, which does it
     #[command(after_help = "\
-Look at it first: `clearspan admin approvals list` shows every parameter. The number ends in a digest of them, so that nothing else
+Look at it first: `clearspan admin approvals list` shows every parameter. The number ends in a digest of them, so that nothing else \
 is approved. For a node that was added or replaced the command that asked is given again afterwards: it goes on.
 
 Example:

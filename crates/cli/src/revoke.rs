@@ -22,9 +22,9 @@ use crate::output;
 /// Take certificates back: write the list of those that are no longer admitted
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Writes pki/clients.crl, and pki/nodes.crl for a node's certificate, and puts them where the nodes read them whose directories
-lie here. Carry them to the tls directories of all other nodes: each takes a new list up within 5 seconds, or at once on
-SIGHUP, and ends the connections of whoever stands in it. Without a certificate both lists are only signed anew, for another
+Writes pki/clients.crl, and pki/nodes.crl for a node's certificate, and puts them where the nodes read them whose directories \
+lie here. Carry them to the tls directories of all other nodes: each takes a new list up within 5 seconds, or at once on \
+SIGHUP, and ends the connections of whoever stands in it. Without a certificate both lists are only signed anew, for another \
 --valid-days; a node lets nobody in once its list is past its time.
 
 Exit code 1: the lists are written, but the settings of a node in this directory name none; it says which and what to add.
