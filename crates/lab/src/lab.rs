@@ -1,6 +1,5 @@
 //! A cluster of processes with lines between its sites.
 
-mod ports;
 mod probe;
 #[cfg(test)]
 mod tests;
@@ -755,7 +754,7 @@ fn new_cluster(
     let counts = specs
         .iter()
         .map(|site| usize::from(site.data_nodes) + usize::from(site.witnesses));
-    let ports = ports::free(counts.sum()).map_err(LabError::Ports)?;
+    let ports = crate::ports::free(counts.sum()).map_err(LabError::Ports)?;
     let mut new = InitOptions::local(specs, options.shards, Clock::System.now());
     new.host = HOST.to_owned();
     let pairs = options.topology.pairs.iter();
@@ -773,7 +772,7 @@ fn found_again(cluster: &Path) -> Result<(Definition, TcpListener), LabError> {
         port.parse().ok()
     });
     let first = first.min().unwrap_or(0);
-    let guard = ports::again(first).map_err(LabError::Ports)?;
+    let guard = crate::ports::again(first).map_err(LabError::Ports)?;
     Ok((definition, guard))
 }
 

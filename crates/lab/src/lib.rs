@@ -13,6 +13,7 @@ pub mod control;
 pub mod failover;
 pub mod lab;
 pub mod measure;
+pub mod ports;
 pub mod process;
 pub mod relay;
 pub mod topology;

@@ -1,11 +1,11 @@
 //! A cluster of real processes on this machine, each node in a site of its own.
 
 use std::fs::File;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use clearspan_lab::ports::{self, Ports};
 use clearspan_node::client::{Ask, Client, ClientError, Retry};
 use serde_json::{Value, json};
 
@@ -18,30 +18,9 @@ const FOUNDERS: usize = 3;
 
 pub(crate) struct Cluster {
     dir: tempfile::TempDir,
-    base_port: u16,
+    /// From here on ports are the cluster's, also between two lives of a node.
+    ports: Ports,
     nodes: [Option<Child>; NODES.len()],
-}
-
-/// A port from which on all that a cluster needs are free: those of nodes, clients and metrics.
-fn free_base_port() -> u16 {
-    for _ in 0..100 {
-        let probe = TcpListener::bind("127.0.0.1:0").unwrap();
-        let base = probe.local_addr().unwrap().port();
-        drop(probe);
-        let Some(_) = base.checked_add(300) else {
-            continue;
-        };
-        let all = [0, 100, 200]
-            .into_iter()
-            .flat_map(|block| (0..5).map(move |node| base + block + node));
-        if all
-            .map(|port| TcpListener::bind(("127.0.0.1", port)))
-            .all(|bound| bound.is_ok())
-        {
-            return base;
-        }
-    }
-    panic!("no free ports");
 }
 
 impl Cluster {
@@ -52,7 +31,8 @@ impl Cluster {
     /// Made with more options of `init`.
     pub(crate) fn with(more: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let base_port = free_base_port();
+        let ports = ports::free(NODES.len()).unwrap();
+        let base = ports.peer.to_string();
         let settings = dir.path().join("extra.toml");
         std::fs::write(
             &settings,
@@ -61,10 +41,9 @@ impl Cluster {
         .unwrap();
         let cluster = Self {
             dir,
-            base_port,
+            ports,
             nodes: [const { None }; NODES.len()],
         };
-        let base = base_port.to_string();
         let root = cluster.root();
         let root = root.to_str().unwrap();
         let extra = settings.to_str().unwrap();
@@ -177,7 +156,7 @@ impl Cluster {
     pub(crate) fn address(&self, block: u16, at: usize) -> String {
         format!(
             "127.0.0.1:{}",
-            self.base_port + block + u16::try_from(at).unwrap()
+            self.ports.peer + block + u16::try_from(at).unwrap()
         )
     }
 

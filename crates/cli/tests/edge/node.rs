@@ -1,10 +1,10 @@
 //! One node as a process, and who may ask it.
 
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
+use clearspan_lab::ports::{self, Ports};
 use clearspan_node::client::{Ask, Client, Retry};
 use serde_json::Value;
 
@@ -16,22 +16,9 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(180);
 
 pub(crate) struct Node {
     dir: tempfile::TempDir,
-    base_port: u16,
+    /// From here on ports are the node's.
+    ports: Ports,
     process: Child,
-}
-
-fn free_base_port() -> u16 {
-    for _ in 0..100 {
-        let probe = TcpListener::bind("127.0.0.1:0").unwrap();
-        let base = probe.local_addr().unwrap().port();
-        drop(probe);
-        let all = [0_u16, 100, 200].map(|block| base.checked_add(block));
-        let free = |port: Option<u16>| TcpListener::bind(("127.0.0.1", port?)).ok();
-        if all.map(free).iter().all(Option::is_some) {
-            return base;
-        }
-    }
-    panic!("no free ports");
 }
 
 fn clearspan(args: &[&str]) -> Output {
@@ -48,7 +35,7 @@ impl Node {
     /// A founded node with an open day and these settings more.
     pub(crate) fn start(settings: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let base_port = free_base_port();
+        let ports = ports::free(1).unwrap();
         let extra = dir.path().join("extra.toml");
         let text = format!(
             "[log]\nprefill_mib = 0\nreserve_mib = 1\n\n[packages]\nreserve_mib = 1\n\n{settings}"
@@ -56,7 +43,7 @@ impl Node {
         std::fs::write(&extra, text).unwrap();
         let root = dir.path().join("cluster");
         let root = root.to_str().unwrap();
-        let base = base_port.to_string();
+        let base = ports.peer.to_string();
         let extra = extra.to_str().unwrap();
         clearspan(&[
             "init",
@@ -84,7 +71,7 @@ impl Node {
             .unwrap();
         let node = Self {
             dir,
-            base_port,
+            ports,
             process,
         };
         let participants = Ask {
@@ -111,7 +98,7 @@ impl Node {
     }
 
     pub(crate) fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.base_port + 100)
+        format!("127.0.0.1:{}", self.ports.peer + 100)
     }
 
     pub(crate) fn client(&self, who: &str) -> Client {

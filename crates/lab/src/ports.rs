@@ -15,22 +15,31 @@ const _: () = assert!(3 * NODES_MAX < BLOCK_PORTS);
 
 /// A block of ports that is this lab's for as long as the guard lives: every lab asks for a block by listening at its
 /// first port.
-pub(super) struct Ports {
-    pub(super) guard: TcpListener,
-    pub(super) peer: u16,
-    pub(super) client: u16,
-    pub(super) http: u16,
+#[derive(Debug)]
+pub struct Ports {
+    /// Keeps others from the block.
+    pub guard: TcpListener,
+    /// The first of as many ports as there are nodes, for other nodes. The block's other ports may be divided otherwise.
+    pub peer: u16,
+    /// The first for clients.
+    pub client: u16,
+    /// The first for metrics and health.
+    pub http: u16,
 }
 
 /// The block that a lab had before, by the first of its ports.
 ///
 /// # Errors
 /// When something else listens there by now.
-pub(super) fn again(first: u16) -> io::Result<TcpListener> {
+pub(crate) fn again(first: u16) -> io::Result<TcpListener> {
     TcpListener::bind(("127.0.0.1", first.saturating_sub(1)))
 }
 
-pub(super) fn free(nodes: usize) -> io::Result<Ports> {
+/// A block for so many nodes.
+///
+/// # Errors
+/// When there are more nodes than fit, or every block is taken.
+pub fn free(nodes: usize) -> io::Result<Ports> {
     let count = u16::try_from(nodes)
         .ok()
         .filter(|&count| count <= NODES_MAX)
