@@ -1,7 +1,7 @@
 //! Small durable file operations and checked reading of bytes.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::path::Path;
 
 /// Makes a rename or a new name in `dir` durable.
@@ -37,6 +37,21 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
             .filter(|parent| !parent.as_os_str().is_empty())
             .unwrap_or(Path::new(".")),
     )
+}
+
+/// Reads a file in pieces, from its beginning to its end or until the reader has seen enough and says false.
+pub(crate) fn each_piece(path: &Path, mut reader: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
+    let mut file = File::open(path)?;
+    let mut piece = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(length) if reader(piece.get(..length).unwrap_or_default()) => {}
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Reads little-endian fields off the front of bytes that may be anything.

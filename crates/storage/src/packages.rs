@@ -5,8 +5,8 @@
 //! everything before it durable, and only then may the log be cut past it.
 
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ use fjall::{
 use crate::crash_point::crash_point;
 use crate::data_dir::DataDir;
 use crate::engine_call::engine_call;
-use crate::file::Fields;
+use crate::file::{Fields, each_piece};
 use crate::free_space::{FreeSpace, VolumeSpace};
 
 mod check;
@@ -358,17 +358,12 @@ fn clear_unfinished(place: &Path) -> io::Result<()> {
 }
 
 fn is_zero(path: &Path) -> io::Result<bool> {
-    let mut file = File::open(path)?;
-    let mut piece = vec![0; 1 << 20];
-    loop {
-        match file.read(&mut piece) {
-            Ok(0) => return Ok(true),
-            Ok(length) if piece.iter().take(length).any(|&byte| byte != 0) => return Ok(false),
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
+    let mut zero = true;
+    each_piece(path, |piece| {
+        zero = piece.iter().all(|&byte| byte == 0);
+        zero
+    })?;
+    Ok(zero)
 }
 
 /// Big-endian, so that the store's order is by shard, then by number: packages are written in key order.

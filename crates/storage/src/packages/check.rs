@@ -12,7 +12,7 @@ use std::path::Path;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
-use crate::file::Fields;
+use crate::file::{Fields, each_piece};
 
 /// Magic, version, kind of checksum, checksum of the table of contents, its place, its length.
 const TRAILER_BYTES: usize = 4 + 1 + 1 + 16 + 8 + 8;
@@ -119,17 +119,11 @@ fn blob_files_in_use(section: &[u8]) -> Option<Vec<u64>> {
 }
 
 fn check_whole(path: &Path, checksum: [u8; 16]) -> io::Result<()> {
-    let mut file = File::open(path)?;
     let mut hasher = Xxh3::new();
-    let mut piece = vec![0; 1 << 20];
-    loop {
-        match file.read(&mut piece) {
-            Ok(0) => break,
-            Ok(length) => hasher.update(piece.get(..length).unwrap_or_default()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
+    each_piece(path, |piece| {
+        hasher.update(piece);
+        true
+    })?;
     if hasher.digest128().to_le_bytes() == checksum {
         Ok(())
     } else {
